@@ -47,7 +47,7 @@ def kernel_module(
         ids, refs = args[: len(sizes)], args[len(sizes) :]
         unseen = {count + i: hidden(block) for i, block in enumerate(blocks)}
         operands = [memory(r, a, unseen.get(i)) for i, (r, a) in enumerate(zip(refs, avals, strict=True))]
-        k.grid = Grid(ids, sizes, mapping.vmapped_dims)
+        k.grid = Grid(ids, sizes, mapping.vmapped_dims, mapping.grid_names or ())
         k.values(jaxpr, operands)
         return []
 
@@ -211,7 +211,8 @@ def _colors(outs: Sequence[BlockMapping]) -> list[dict] | None:
     """The memory spaces of results that `out_shape` names."""
     found = []
     for i, block in enumerate(outs):
-        if (space := str(block.result_space)) in _COLORS:
+        space = "semaphore_mem" if is_semaphore(block.array_aval.dtype) else str(block.result_space)
+        if space in _COLORS:
             place = {} if len(outs) == 1 else {"shape_index": [i]}
             found.append({"color": _COLORS[space], **place})
     return found or None

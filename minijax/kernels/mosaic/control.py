@@ -107,7 +107,7 @@ class _Loop:
         """A loop of so many steps from `start`, an int or a value."""
         k = self._k
         carry = list(carry)
-        if unroll == length and length:
+        if (unroll == length or not unroll) and length:
             for i in range(length):
                 number = k.binary("add", start, k.i32(i)) if isinstance(start, Value) else k.i32(start + i)
                 carry = self._step(number, carry)

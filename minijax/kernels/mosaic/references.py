@@ -11,6 +11,7 @@ from minijax.composed.refs import TransformedRef
 from minijax.indexing.language import Index, Slot, Span, Window
 from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.text import Region, Type, element_of
 
 # What is read and written as 32-bit integers outside of the registers.
@@ -284,7 +285,19 @@ def allocated(k: Kernel, aval: Any) -> Memory:
     kind = type_of_memory(aval)
     if kind.element.startswith("!tpu"):
         return memory(k.one("tpu.sem_alloc", (), kind), aval)
-    return memory(k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32")), aval)
+    made = memory(k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32")), aval)
+    if enable_poison_buffers.value and made.space == "vmem":
+        _poison(k, made)
+    return made
+
+
+def _poison(k: Kernel, ref: Memory) -> None:
+    """Fills memory with NaN, or with the smallest integer."""
+    dtype = _FLAGS if ref.dtype == np.bool_ else ref.dtype
+    is_inexact = dtypes.issubdtype(dtype, np.inexact)
+    values = k.fill(np.nan if is_inexact else dtypes.iinfo(dtype).min, ref.shape, dtype)
+    zero = k.index(0)
+    k.op("vector.store", [values, ref.value, *[zero] * len(ref.shape)])
 
 
 def region(k: Kernel, results: Sequence[Type], body: Callable[[], Sequence[Value]]) -> list[Value]:

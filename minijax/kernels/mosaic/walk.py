@@ -58,6 +58,7 @@ class Grid(NamedTuple):
     ids: Sequence[Value] = ()
     sizes: Sequence[int | None] = ()
     mapped: Sequence[int] = ()
+    names: Sequence[Any] = ()
 
     def axis(self, axis: int) -> int:
         """The number of an axis as the kernel counts them, among all."""
