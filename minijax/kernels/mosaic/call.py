@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from minijax.hlo import spell
-from minijax.hlo.custom_call import CustomCall
 from minijax.ir.types import ShapedArray
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.memory import is_semaphore
@@ -78,8 +77,9 @@ def lower(
     name = function_name(params["name"] or jaxpr.debug_info.func_name)
     text = kernel_module(jaxpr, mapping, name, options, mesh)
     if params["debug"]:
+        text = mosaic_text(text, "canonicalize,cse")
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
-        print(f"\nThe Mosaic module for pallas_call {where}:\n{mosaic_text(text)}")
+        print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
     config = backend_config(text, params)
     values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
     results = [_representation(a) for a in outs]
@@ -126,19 +126,17 @@ def _call(e: Any, name: str, config: str, values: Sequence[tuple], outs: Sequenc
     names, ins = [x for x, _ in values], [a for _, a in values]
     moved = params["grid_mapping"].num_dynamic_grid_bounds
     row_major = lambda avals: [tuple(reversed(range(len(a.shape)))) for a in avals]  # noqa: E731
-    call = CustomCall(
-        TARGET,
+    options = dict(
         api_version=1,
         backend_config=config,
         has_side_effect=_has_side_effect(params["compiler_params"]),
         operand_layouts=row_major(ins),
         result_layouts=row_major(outs),
         aliases={i + moved: o for i, o in params["input_output_aliases"]},
-        frontend={"kernel_metadata": _metadata(params["metadata"], params["jaxpr"])},
+        frontend={"kernel_metadata": _metadata(params)},
+        kernel_name=name,
     )
-    attrs = {**call.attributes(len(outs)), "kernel_name": spell.string(name)}
-    text = f"stablehlo.custom_call @{TARGET}({', '.join(names)}) {spell.dictionary(attrs)}"
-    return e.results(text, ins, outs)
+    return e.custom_call(TARGET, names, ins, outs, **options)
 
 
 def _has_side_effect(options: Any) -> bool:
@@ -146,10 +144,10 @@ def _has_side_effect(options: Any) -> bool:
     return effect is True or getattr(effect, "name", "") in ("SIDE_EFFECTING", "DATAFLOW_SIDE_EFFECTING")
 
 
-def _metadata(metadata: Any, jaxpr: Any) -> str:
+def _metadata(params: Mapping[str, Any]) -> str:
     """What is kept with the call: the user's texts, and the axes of the mesh over which the kernel's devices talk."""
-    texts = {} if metadata is None else dict(metadata.items)
-    if axes := _axes_in(jaxpr):
+    texts = {} if params["metadata"] is None else dict(params["metadata"].items)
+    if axes := _axes_in(params["jaxpr"]).difference(params["grid_mapping"].grid_names or ()):
         texts["mesh_axes"] = json.dumps(sorted(axes))
     return json.dumps(texts, indent=0, separators=(",", ":")) if texts else "{}"
 
