@@ -1255,3 +1255,39 @@ def signals_of_views(m, mesh):
 
     scratch = [m.pltpu.SemaphoreType.REGULAR((2,)), *[m.pltpu.SemaphoreType.DMA((2,))] * 2]
     return _remote(m, mesh, body, scratch)
+
+
+# ---- groups -------------------------------------------------------------------------------------------------
+
+
+@kernel
+def grouped_matmul(m):
+    """Rows in tiles, each of which is multiplied by the matrix of its group."""
+    rows, depth, columns = 128, 256, 256
+
+    def body(groups, x, w, o, acc):
+        k = m.pl.program_id(2)
+
+        @m.pl.when(k == 0)
+        def _():
+            acc[...] = m.jnp.zeros_like(acc)
+
+        acc[...] += m.jnp.dot(x[...], w[...], preferred_element_type=F)
+
+        @m.pl.when((k == m.pl.num_programs(2) - 1) & (groups[m.pl.program_id(0)] >= 0))
+        def _():
+            o[...] = acc[...].astype(o.dtype)
+
+    spec = m.pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(4, columns // 128, depth // 128),
+        in_specs=[
+            m.pl.BlockSpec((rows, 128), lambda i, j, k, groups: (i, k)),
+            m.pl.BlockSpec((None, 128, 128), lambda i, j, k, groups: (groups[i], k, j)),
+        ],
+        out_specs=m.pl.BlockSpec((rows, 128), lambda i, j, k, groups: (i, j)),
+        scratch_shapes=[m.pltpu.VMEM((rows, 128), m.jnp.float32)],
+    )
+    types = ((4,), I), ((4 * rows, depth), B), ((3, depth, columns), B)
+    params = m.pltpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary"))
+    return call(m, body, *types, out=((4 * rows, columns), B), grid_spec=spec, compiler_params=params)

@@ -12,6 +12,7 @@ import numpy as np
 
 from minijax.hlo import spell
 from minijax.ir.types import ShapedArray
+from minijax.kernels.grid import INDEX, dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.memory import is_semaphore
 from minijax.kernels.mosaic import elementwise, random, shapes, transfers
@@ -81,7 +82,9 @@ def lower(
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
         print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
     config = backend_config(text, params)
+    moved = mapping.num_dynamic_grid_bounds
     values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
+    values = [*_grid_sizes(e, mapping.grid, values[:moved]), *values[moved:]]
     results = [_representation(a) for a in outs]
     found = _call(e, name, config, values, results, params)
     return [e.convert(x, own, a) if a.dtype == np.bool_ else x for x, own, a in zip(found, results, outs, strict=True)]
@@ -117,6 +120,13 @@ def _representation(aval: Any) -> ShapedArray:
     return aval
 
 
+def _grid_sizes(e: Any, grid: Sequence[Any], dynamic: Sequence[tuple]) -> list[tuple[str, ShapedArray]]:
+    """The sizes of axes that are known only when the program runs, of which the dynamic ones are operands."""
+    given = iter(dynamic)
+    unknown = [n for n in grid if not isinstance(n, int)]
+    return [next(given) if n is dynamic_grid_dim else (e.size_as(n, INDEX), INDEX) for n in unknown]
+
+
 def _as_argument(e: Any, x: str, aval: Any) -> tuple[str, ShapedArray]:
     own = _representation(aval)
     return (e.convert(x, aval, own) if aval.dtype == np.bool_ else x), own
@@ -124,7 +134,7 @@ def _as_argument(e: Any, x: str, aval: Any) -> tuple[str, ShapedArray]:
 
 def _call(e: Any, name: str, config: str, values: Sequence[tuple], outs: Sequence[Any], params: Mapping) -> list[str]:
     names, ins = [x for x, _ in values], [a for _, a in values]
-    moved = params["grid_mapping"].num_dynamic_grid_bounds
+    moved = sum(not isinstance(n, int) for n in params["grid_mapping"].grid)
     row_major = lambda avals: [tuple(reversed(range(len(a.shape)))) for a in avals]  # noqa: E731
     options = dict(
         api_version=1,
