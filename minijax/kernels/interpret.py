@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.base import cache
 from minijax.higher.fori_loop import fori_loop
-from minijax.higher.while_loop import while_loop
+from minijax.higher.while_loop import Loop, while_p
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from minijax.ir.refs import Ref
 from minijax.ir.trace import close_over, trace_to_jaxpr
+from minijax.ir.types import ShapedArray, typeof
 from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.grid import dynamic_grid_dim
@@ -27,6 +29,8 @@ from minijax.primitives.elementwise import add, div, lt, mul, rem, select
 from minijax.primitives.moving import as_array_or_constant, broadcast_to_shape, reshape
 from minijax.primitives.structural import pad, slice as lax_slice
 from minijax.transforms.prune import prune_closed
+
+_KEEPS_SIGN = frozenset("add mul div rem max min program_id num_programs convert_element_type".split())
 
 
 def program(ins: tuple, params: dict, differentiated: bool = False) -> ClosedJaxpr:
@@ -110,7 +114,7 @@ class _Interpreted:
         if self.differentiated and isinstance(total, np.integer):
             _, *last = fori_loop(0, int(total), lambda _, carry: body(carry), begin)
         else:
-            _, *last = while_loop(lambda carry: lt(carry[0], total), body, begin)
+            _, *last = _while_below(total, body, begin)
         return self._merged(arrays, last)
 
     def _merged(self, arrays: Sequence, changed: Sequence) -> list:
@@ -149,6 +153,16 @@ class _Interpreted:
         return Step(tuple([ids[i] for i in seen]), tuple(sizes), self.mapping.grid_names or ())
 
 
+def _while_below(total: Any, body: Callable, begin: list) -> list:
+    """Repeats a body while the first value of its carry is below a bound."""
+    avals = [typeof(x) for x in begin]
+    info = DebugInfo("while_loop", "pallas_call")
+    test, of_test = close_over(*trace_to_jaxpr(lambda i, *_: [lt(i, total)], avals, info))
+    repeated, of_body = close_over(*trace_to_jaxpr(lambda *carry: body(carry), avals, info))
+    loop = Loop(len(of_test), test, len(of_body), repeated)
+    return while_p.bind_all([*of_test, *of_body, *begin], loop._asdict())
+
+
 def _numbers_of(i: Any, grid: list) -> list:
     """The numbers of step `i` on the axes; the last axis is the fastest."""
     numbers, rest = [], i
@@ -174,6 +188,7 @@ class _Window(NamedTuple):
     block: BlockMapping
     starts: list
     limits: dict[int, Any]
+    signed: Sequence[bool]  # whether a start may be negative, which counts from the end
 
 
 def _window(block: BlockMapping, ids: Sequence, scalars: Sequence[Ref], step: Step) -> _Window:
@@ -193,7 +208,8 @@ def _window(block: BlockMapping, ids: Sequence, scalars: Sequence[Ref], step: St
         elif type(d) is Blocked:
             n = mul(n, np.dtype(n.dtype).type(d.block_size))
         starts.append(_int32(n) if isinstance(n, int) else n)
-    return _Window(block, starts, limits)
+    signed = (True,) * len(starts) if limits else _signed(closed.jaxpr)
+    return _Window(block, starts, limits, signed)
 
 
 def _padded_shape(block: BlockMapping) -> tuple[int, ...]:
@@ -229,19 +245,32 @@ def _read(x: Any, window: _Window) -> Any:
     """The block of an array, without the dimensions that the kernel does not see."""
     block = window.block
     if block.sizes != x.shape:
-        x = dynamic_slice(x, window.starts, block.sizes)
+        x = dynamic_slice(x, window.starts, block.sizes, allow_negative_indices=window.signed)
     return reshape(x, block.ref_aval.shape) if x.shape != block.ref_aval.shape else x
 
 
 def _written(x: Any, window: _Window, value: Any) -> Any:
     """The array with its block replaced, as far as elements belong to it."""
-    block, starts, limits = window
+    block, starts, limits, signed = window
     if block.ref_aval.shape != block.sizes:
         value = reshape(value, block.sizes)
     for axis, limit in limits.items():
         belongs = lt(broadcasted_iota(np.int32, block.sizes, axis), broadcast_to_shape(_int32(limit), block.sizes))
-        value = select(belongs, value, dynamic_slice(x, starts, block.sizes))
-    return value if block.sizes == x.shape and not limits else dynamic_update_slice(x, value, starts)
+        value = select(belongs, value, dynamic_slice(x, starts, block.sizes, allow_negative_indices=signed))
+    if block.sizes == x.shape and not limits:
+        return value
+    return dynamic_update_slice(x, value, starts, allow_negative_indices=signed)
+
+
+@cache.weak_cache
+def _signed(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """Whether each result of an index map may be negative, for numbers of steps that are not."""
+    natural = {v for v in jaxpr.invars if type(v.aval) is ShapedArray}
+    is_natural = lambda a: a.val >= 0 if type(a) is Literal else a in natural  # noqa: E731
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name in _KEEPS_SIGN and all(map(is_natural, eqn.invars)):
+            natural.update(eqn.outvars)
+    return tuple([not is_natural(a) for a in jaxpr.outvars])
 
 
 def _int32(n: Any) -> Any:

@@ -12,10 +12,7 @@ from minijax.kernels.triton.verbs import F32, I32, Number, bits, kind
 # Functions of the device's library by the names of primitives, and the operation for narrow floats. Without one these are
 # computed in float32: of MLIR's other functions Triton makes no code.
 FUNCTIONS: dict[str, tuple[str, str | None]] = {
-    **{
-        name: (name, f"math.{name}")
-        for name in ("ceil", "cos", "exp", "exp2", "floor", "log", "rsqrt", "sin", "sqrt")
-    },
+    **{name: (name, f"math.{name}") for name in ("ceil", "cos", "exp", "exp2", "floor", "log", "rsqrt", "sin", "sqrt")},
     **{
         name: (name, None)
         for name in (

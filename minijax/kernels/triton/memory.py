@@ -352,7 +352,9 @@ def atomic(k: Tiles, name: str, at: Access, value: Value, mask: Value | None) ->
 def _float_extremum(k, name, at, value, mask):
     """By the order of the bits as integers, which is reversed for negative floats."""
     if bits(value.dtype) < 32:
-        raise NotImplementedError(f"atomic_{name} of {value.dtype} in a Triton kernel: GPUs have it for 32 bits and more")
+        raise NotImplementedError(
+            f"atomic_{name} of {value.dtype} in a Triton kernel: GPUs have it for 32 bits and more"
+        )
     whole = np.dtype(f"int{bits(value.dtype)}")
     pointers, number = k.pointers_to(at.pointers, whole), k.bitcast(value, whole)
     zero = k.full_like(0, number)
