@@ -18,7 +18,7 @@ from pallas.mosaic_kernels import KERNELS, SHARDED
 FOLDER = Path(__file__).parent
 pytestmark = pytest.mark.accelerator
 # These are compiled in each run.
-ALWAYS = {"matmul", "flash_attention", "double_buffered", "ring", "remote_coordinates"}
+ALWAYS = {"matmul", "grouped_matmul", "flash_attention", "double_buffered", "ring", "remote_coordinates"}
 # jax's module has casts to the same shape.
 OTHER_CODE = {"ring"}
 

@@ -994,8 +994,15 @@ VMEM_AND_DMA = lambda m: [m.pltpu.VMEM((8, 128), m.jnp.float32), m.pltpu.Semapho
 BLOCKS = lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0))  # noqa: E731
 
 
+TALL = ((32, 128), F)
+
+
 def _all(*_):
     """Does nothing with the results of what was called."""
+
+
+def _use(x, f):
+    return f(x)
 
 
 # fmt: off
@@ -1011,6 +1018,17 @@ body("run_scoped_result", lambda m, x, o: _set(o, ..., m.pl.run_scoped(lambda s:
 body("run_scoped_sems", lambda m, x, o: m.pl.run_scoped(lambda s, t: _all(m.pl.semaphore_signal(s, 1), m.pl.semaphore_wait(s, 1), _set(o, ..., x[...])), m.pltpu.SemaphoreType.REGULAR, m.pltpu.SemaphoreType.DMA((2,))), X)
 body("prng_two_seeds", lambda m, s, o: _all(m.pltpu.prng_seed(s[0], 3), _set(o, ..., m.pltpu.prng_random_bits((8, 128)))), ((1,), I), out=XI, in_specs=lambda m: SMEM(m)[:1])
 body("aligned", lambda m, s, x, o: _set(o, ..., x[m.pl.ds(m.pl.multiple_of(s[0], 4), 4)]), ((1,), I), X, out=((4, 128), F), in_specs=SMEM)
+body("bool_at_least", lambda m, x, o: _set(o, ..., m.jnp.where((x[...] > 0) >= (x[...] > 1), 1.0, 0.0)), X)
+body("bool_at_most", lambda m, x, o: _set(o, ..., m.jnp.where((x[...] > 0) <= (x[...] > 1), 1.0, 0.0)), X)
+body("bool_less", lambda m, x, o: _set(o, ..., m.jnp.where((x[...] > 0) < (x[...] > 1), 1.0, 0.0)), X)
+body("scalar_bitcast", lambda m, s, o: _set(o, 0, m.lax.bitcast_convert_type(s[0], m.jnp.float32)), ((1,), I), out=((1,), F), in_specs=lambda m: SMEM(m)[:1], out_specs=lambda m: SMEM(m)[0])
+body("stack_of_one", lambda m, x, o: _set(o, ..., m.jnp.stack([x[...]])), X, out=((1, 8, 128), F))
+body("squeezed_bools", lambda m, x, o: _set(o, ..., x[...]), ((4, 8, 128), B1), grid=(4,), in_specs=lambda m: [m.pl.BlockSpec((None, 8, 128), lambda i: (i, 0, 0))], out_specs=lambda m: m.pl.BlockSpec((None, 8, 128), lambda i: (i, 0, 0)))
+body("revisited", lambda m, x, o: _set(o, ..., x[...]), TALL, out=X, grid=(4,), in_specs=lambda m: [BLOCKS(m)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (0, 0), pipeline_mode=m.pl.Buffered(1, revisit=m.pl.RevisitMode.ANY)))
+body("revisited_blocks", lambda m, x, o: _set(o, ..., x[...]), TALL, out=((16, 128), F), grid=(4,), in_specs=lambda m: [BLOCKS(m)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (m.lax.rem(i, 2), 0), pipeline_mode=m.pl.Buffered(1, revisit=m.pl.RevisitMode.ANY)))
+body("jvp_in_kernel", lambda m, x, o: _set(o, ..., m.jax.jvp(m.jnp.sin, (x[...],), (x[...],))[1]), X)
+body("vmap_in_kernel", lambda m, x, o: _set(o, ..., m.jax.vmap(lambda v: v * 2 + 1)(x[...])), X)
+body("allocated", lambda m, x, o: _use(m.jax.empty_ref(m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32), memory_space=m.pltpu.VMEM), lambda r: _all(_set(r, ..., x[...] * 2), _set(o, ..., r[...]))), X)
 body("numpy_scalars", lambda m, x, o: _set(o, ..., x[...] + m.jnp.float32(2.5) + m.jnp.float32(1.5)), X)
 body("int16_block", lambda m, x, o: _set(o, ..., x[...] + 1), ((16, 128), "int16"))
 body("uint8_block", lambda m, x, o: _set(o, ..., m.jnp.maximum(x[...], 3)), ((32, 128), "uint8"))
@@ -1036,6 +1054,46 @@ body("blocks_of_one", lambda m, x, o: _set(o, ..., x[...] + 1), ((4, 8, 128), F)
 body("vmem_blocks", lambda m, x, o: _set(o, ..., x[...] + 1), ((24, 128), F), grid=(3,), in_specs=lambda m: [m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM))
 body("hbm_over_grid", lambda m, x, o, sem: m.pltpu.async_copy(x, o, sem).wait(), X, grid=(2,), in_specs=lambda m: [m.pl.BlockSpec(memory_space=m.pltpu.HBM)], out_specs=lambda m: m.pl.BlockSpec(memory_space=m.pltpu.HBM), scratch_shapes=lambda m: [m.pltpu.SemaphoreType.DMA])
 # fmt: on
+
+
+@kernel
+def result_in_hbm(m):
+    def body(x, o, sem):
+        m.pltpu.async_copy(x, o, sem).wait()
+
+    result = m.pltpu.HBM((8, 128), m.jnp.float32)
+    return m.pl.pallas_call(body, out_shape=result, scratch_shapes=[m.pltpu.SemaphoreType.DMA]), X
+
+
+@kernel
+def result_in_vmem(m):
+    def body(x, o, p):
+        o[...] = x[...]
+        p[...] = x[...]
+
+    results = m.pltpu.VMEM((8, 128), m.jnp.float32), m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32)
+    return m.pl.pallas_call(body, out_shape=results), X
+
+
+@kernel
+def semaphore_result(m):
+    """The copy is started here; another kernel gets the semaphore and waits."""
+
+    def start(x, o, sem):
+        m.pltpu.make_async_copy(x, o, sem).start()
+
+    def wait(x, o, sem, p):
+        m.pltpu.make_async_copy(o, p, sem).wait()
+
+    anywhere, of_sem = m.pl.BlockSpec(memory_space=m.pl.ANY), m.pl.BlockSpec(memory_space=m.pltpu.SEMAPHORE)
+    types = m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32), m.pltpu.SemaphoreType.DMA(())
+    options = dict(compiler_params=m.pltpu.CompilerParams(has_side_effects=True))
+    first = m.pl.pallas_call(start, out_shape=types, out_specs=(anywhere, of_sem), in_specs=[anywhere], **options)
+    second = m.pl.pallas_call(
+        wait, out_shape=types[0], out_specs=anywhere, in_specs=[anywhere, anywhere, of_sem],
+        input_output_aliases={1: 0}, **options,
+    )  # fmt: skip
+    return lambda x: second(x, *first(x)), X
 
 
 @kernel
@@ -1197,3 +1255,39 @@ def signals_of_views(m, mesh):
 
     scratch = [m.pltpu.SemaphoreType.REGULAR((2,)), *[m.pltpu.SemaphoreType.DMA((2,))] * 2]
     return _remote(m, mesh, body, scratch)
+
+
+# ---- groups -------------------------------------------------------------------------------------------------
+
+
+@kernel
+def grouped_matmul(m):
+    """Rows in tiles, each of which is multiplied by the matrix of its group."""
+    rows, depth, columns = 128, 256, 256
+
+    def body(groups, x, w, o, acc):
+        k = m.pl.program_id(2)
+
+        @m.pl.when(k == 0)
+        def _():
+            acc[...] = m.jnp.zeros_like(acc)
+
+        acc[...] += m.jnp.dot(x[...], w[...], preferred_element_type=F)
+
+        @m.pl.when((k == m.pl.num_programs(2) - 1) & (groups[m.pl.program_id(0)] >= 0))
+        def _():
+            o[...] = acc[...].astype(o.dtype)
+
+    spec = m.pltpu.PrefetchScalarGridSpec(
+        num_scalar_prefetch=1,
+        grid=(4, columns // 128, depth // 128),
+        in_specs=[
+            m.pl.BlockSpec((rows, 128), lambda i, j, k, groups: (i, k)),
+            m.pl.BlockSpec((None, 128, 128), lambda i, j, k, groups: (groups[i], k, j)),
+        ],
+        out_specs=m.pl.BlockSpec((rows, 128), lambda i, j, k, groups: (i, j)),
+        scratch_shapes=[m.pltpu.VMEM((rows, 128), m.jnp.float32)],
+    )
+    types = ((4,), I), ((4 * rows, depth), B), ((3, depth, columns), B)
+    params = m.pltpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary"))
+    return call(m, body, *types, out=((4 * rows, columns), B), grid_spec=spec, compiler_params=params)

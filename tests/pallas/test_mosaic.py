@@ -74,7 +74,7 @@ def test_several_devices_need_shard_map():
 @pytest.mark.oracle
 def test_flags_of_the_compiler_are_those_of_jax():
     def text(side):
-        flags = dict(a=True, b=3, c="x")
+        flags = dict(a=True, b=3)
         make, types = _value(_PLUS, X, compiler_params=lambda m: m.pltpu.CompilerParams(flags=flags))
         return mosaic_calls.described(mosaic_calls.lowered(side, make(mosaic_calls.modules_of(side)), types))
 
@@ -130,14 +130,16 @@ ERRORS = {
     "rank 0": (_value(_PLUS, ((), F)), "The Pallas TPU lowering currently supports only blocks of rank >= 1. "),
     "part of ANY": (_body(lambda m, x, o: None, TALL, in_specs=_blocks((8, 128), lambda i: (i, 0), memory_space=lambda m: m.pl.ANY), **ROWS), "supports in memory space ANY only blocks having the same block shape as the array shape and a trivial index_map (returning all 0s)."),
     "three buffers": (_body(lambda m, x, o: None, TALL, in_specs=_blocks((8, 128), lambda i: (i, 0), pipeline_mode=lambda m: m.pl.Buffered(3)), **ROWS), "Only single (1) and double (2) buffering are supported. Got 3."),
+    "revisited buffers": (_body(lambda m, x, o: None, TALL, in_specs=_blocks((8, 128), lambda i: (i, 0), pipeline_mode=lambda m: m.pl.Buffered(2, revisit=m.pl.RevisitMode.ANY)), **ROWS), "RevisitMode.ANY is not supported with double buffering."),
     "semantics": (_body(lambda m, x, o: None, TALL, in_specs=_blocks((8, 128), lambda i: (i, 0)), compiler_params=lambda m: m.pltpu.CompilerParams(dimension_semantics=("parallel", "parallel")), **ROWS), "Length of grid does not match length of dimension semantics. len(grid)=1, len(dimension_semantics)=2"),
     "one element dimension": (_body(lambda m, x, o: None, TALL, in_specs=lambda m: [m.pl.BlockSpec((m.pl.Element(8), 128), lambda i: (i * 8, 0))], **ROWS), "All block dimensions must be Elements or none of them can be Elements."),
+    "flag": (_value(_PLUS, X, compiler_params=lambda m: m.pltpu.CompilerParams(flags={"a": "x"})), "invalid flag value: "),
     "collective without barrier": (_value(_PLUS, X, compiler_params=lambda m: m.pltpu.CompilerParams(collective_id=1)), "collective_id has to be unspecified or None when not using a custom barrier"),
     "barrier without collective": (_body(lambda m, x, o: m.pl.semaphore_wait(m.pltpu.get_barrier_semaphore(), 1), X), "collective_id has to be specified when using a custom barrier"),
 }
 # fmt: on
 # jax raises an exception of Mosaic's own.
-OTHER_CLASS = {"three buffers"}
+OTHER_CLASS = {"three buffers", "revisited buffers"}
 
 
 @pytest.mark.oracle

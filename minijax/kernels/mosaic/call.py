@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from minijax.hlo import spell
-from minijax.hlo.custom_call import CustomCall
 from minijax.ir.types import ShapedArray
-from minijax.kernels.mapping import GridMapping
+from minijax.kernels.grid import INDEX, dynamic_grid_dim
+from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.memory import is_semaphore
 from minijax.kernels.mosaic import elementwise, random, shapes, transfers
 from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
 from minijax.kernels.text import I32
-from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_communication
+from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_communication, mosaic_text
 
 TARGET = "tpu_custom_call"
 _COLORS = {"hbm": 0, "vmem": 1, "semaphore_mem": 2, "smem": 4, "host": 5}
@@ -47,7 +47,7 @@ def kernel_module(
         ids, refs = args[: len(sizes)], args[len(sizes) :]
         unseen = {count + i: hidden(block) for i, block in enumerate(blocks)}
         operands = [memory(r, a, unseen.get(i)) for i, (r, a) in enumerate(zip(refs, avals, strict=True))]
-        k.grid = Grid(ids, sizes, mapping.vmapped_dims)
+        k.grid = Grid(ids, sizes, mapping.vmapped_dims, mapping.grid_names or ())
         k.values(jaxpr, operands)
         return []
 
@@ -78,10 +78,13 @@ def lower(
     name = function_name(params["name"] or jaxpr.debug_info.func_name)
     text = kernel_module(jaxpr, mapping, name, options, mesh)
     if params["debug"]:
+        text = mosaic_text(text, "canonicalize,cse")
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
         print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
-    config = backend_config(text, params, outs)
+    config = backend_config(text, params)
+    moved = mapping.num_dynamic_grid_bounds
     values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
+    values = [*_grid_sizes(e, mapping.grid, values[:moved]), *values[moved:]]
     results = [_representation(a) for a in outs]
     found = _call(e, name, config, values, results, params)
     return [e.convert(x, own, a) if a.dtype == np.bool_ else x for x, own, a in zip(found, results, outs, strict=True)]
@@ -117,6 +120,13 @@ def _representation(aval: Any) -> ShapedArray:
     return aval
 
 
+def _grid_sizes(e: Any, grid: Sequence[Any], dynamic: Sequence[tuple]) -> list[tuple[str, ShapedArray]]:
+    """The sizes of axes that are known only when the program runs, of which the dynamic ones are operands."""
+    given = iter(dynamic)
+    unknown = [n for n in grid if not isinstance(n, int)]
+    return [next(given) if n is dynamic_grid_dim else (e.size_as(n, INDEX), INDEX) for n in unknown]
+
+
 def _as_argument(e: Any, x: str, aval: Any) -> tuple[str, ShapedArray]:
     own = _representation(aval)
     return (e.convert(x, aval, own) if aval.dtype == np.bool_ else x), own
@@ -124,21 +134,19 @@ def _as_argument(e: Any, x: str, aval: Any) -> tuple[str, ShapedArray]:
 
 def _call(e: Any, name: str, config: str, values: Sequence[tuple], outs: Sequence[Any], params: Mapping) -> list[str]:
     names, ins = [x for x, _ in values], [a for _, a in values]
-    moved = params["grid_mapping"].num_dynamic_grid_bounds
+    moved = sum(not isinstance(n, int) for n in params["grid_mapping"].grid)
     row_major = lambda avals: [tuple(reversed(range(len(a.shape)))) for a in avals]  # noqa: E731
-    call = CustomCall(
-        TARGET,
+    options = dict(
         api_version=1,
         backend_config=config,
         has_side_effect=_has_side_effect(params["compiler_params"]),
         operand_layouts=row_major(ins),
         result_layouts=row_major(outs),
         aliases={i + moved: o for i, o in params["input_output_aliases"]},
-        frontend={"kernel_metadata": _metadata(params["metadata"], params["jaxpr"])},
+        frontend={"kernel_metadata": _metadata(params)},
+        kernel_name=name,
     )
-    attrs = {**call.attributes(len(outs)), "kernel_name": spell.string(name)}
-    text = f"stablehlo.custom_call @{TARGET}({', '.join(names)}) {spell.dictionary(attrs)}"
-    return e.results(text, ins, outs)
+    return e.custom_call(TARGET, names, ins, outs, **options)
 
 
 def _has_side_effect(options: Any) -> bool:
@@ -146,10 +154,10 @@ def _has_side_effect(options: Any) -> bool:
     return effect is True or getattr(effect, "name", "") in ("SIDE_EFFECTING", "DATAFLOW_SIDE_EFFECTING")
 
 
-def _metadata(metadata: Any, jaxpr: Any) -> str:
+def _metadata(params: Mapping[str, Any]) -> str:
     """What is kept with the call: the user's texts, and the axes of the mesh over which the kernel's devices talk."""
-    texts = {} if metadata is None else dict(metadata.items)
-    if axes := _axes_in(jaxpr):
+    texts = {} if params["metadata"] is None else dict(params["metadata"].items)
+    if axes := _axes_in(params["jaxpr"]).difference(params["grid_mapping"].grid_names or ()):
         texts["mesh_axes"] = json.dumps(sorted(axes))
     return json.dumps(texts, indent=0, separators=(",", ":")) if texts else "{}"
 
@@ -163,7 +171,7 @@ def _axes_in(jaxpr: Any) -> set[str]:
 # ---- the configuration -----------------------------------------------------------------------------------
 
 
-def backend_config(text: str, params: Mapping[str, Any], outs: Sequence[Any]) -> str:
+def backend_config(text: str, params: Mapping[str, Any]) -> str:
     """The configuration of the call, in which the module is, as JSON with jax's order of keys."""
     options, cost = params["compiler_params"], params["cost_estimate"]
     option = lambda name: getattr(options, name, None)  # noqa: E731
@@ -182,7 +190,7 @@ def backend_config(text: str, params: Mapping[str, Any], outs: Sequence[Any]) ->
         "shape_invariant_numerics": False if numerics is False else None,
         "allow_input_fusion": None if not option("allow_input_fusion") else list(option("allow_input_fusion")),
         "internal_scratch_in_bytes": option("internal_scratch_in_bytes"),
-        "output_memory_space_colors": _colors(params["out_avals"]),
+        "output_memory_space_colors": _colors(params["grid_mapping"].block_mappings_output),
         "disable_bounds_checks": option("disable_bounds_checks") or None,
         "disable_semaphore_checks": option("disable_semaphore_checks") or None,
         "skip_device_barrier": option("skip_device_barrier") or None,
@@ -207,11 +215,11 @@ def _check_collective(collective: int | None, has_barrier: bool, allowed: bool) 
         raise ValueError("collective_id has to be unspecified or None when not using a custom barrier")
 
 
-def _colors(outs: Sequence[Any]) -> list[dict] | None:
-    """The memory spaces of results that have one of their own."""
+def _colors(outs: Sequence[BlockMapping]) -> list[dict] | None:
+    """The memory spaces of results that `out_shape` names."""
     found = []
-    for i, aval in enumerate(outs):
-        space = "semaphore_mem" if is_semaphore(aval.dtype) else str(getattr(aval, "memory_space", ""))
+    for i, block in enumerate(outs):
+        space = "semaphore_mem" if is_semaphore(block.array_aval.dtype) else str(block.result_space)
         if space in _COLORS:
             place = {} if len(outs) == 1 else {"shape_index": [i]}
             found.append({"color": _COLORS[space], **place})
@@ -219,7 +227,7 @@ def _colors(outs: Sequence[Any]) -> list[dict] | None:
 
 
 def _flag(name: str, value: Any) -> dict[str, Any]:
-    kind = {bool: "boolean_value", int: "integer_value", str: "string_value"}.get(type(value))
+    kind = {bool: "boolean_value", int: "integer_value"}.get(type(value))
     if kind is None:
-        raise ValueError(f"flags: the value of {name} must be a bool, an int or a string, not {value!r}")
+        raise ValueError(f"invalid flag value: {value!r} of {name}; flags are bools and ints")
     return {"flag_type": name, "value": {kind: value}}

@@ -107,13 +107,13 @@ class _Loop:
         """A loop of so many steps from `start`, an int or a value."""
         k = self._k
         carry = list(carry)
-        if unroll == length:
+        if (unroll == length or not unroll) and length:
             for i in range(length):
                 number = k.binary("add", start, k.i32(i)) if isinstance(start, Value) else k.i32(start + i)
                 carry = self._step(number, carry)
             return carry
         first = k.as_i32(start)
-        together = length // unroll * unroll
+        together = length // unroll * unroll if length else 0
         stop = k.binary("add", first, k.i32(together))
         if together:
             carry = k.loop(first, stop, k.i32(unroll), carry, self._unrolled(unroll))

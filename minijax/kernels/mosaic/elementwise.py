@@ -69,11 +69,9 @@ def _compared_flags(k: Kernel, name: str, x: Value, y: Value) -> Value:
     if name in ("eq", "ne"):
         differs = k.binary("xor", x, y)
         return differs if name == "ne" else k.negated(differs)
-    if name in ("lt", "ge"):
-        below = k.binary("and", k.negated(x), y)
-        return below if name == "lt" else k.negated(below)
-    above = k.binary("and", x, k.negated(y))
-    return above if name == "gt" else k.negated(above)
+    if name in ("lt", "gt"):
+        return k.binary("and", *((k.negated(x), y) if name == "lt" else (x, k.negated(y))))
+    return k.binary("or", *((k.negated(x), y) if name == "le" else (x, k.negated(y))))
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):

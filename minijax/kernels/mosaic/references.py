@@ -11,6 +11,7 @@ from minijax.composed.refs import TransformedRef
 from minijax.indexing.language import Index, Slot, Span, Window
 from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.text import Region, Type, element_of
 
 # What is read and written as 32-bit integers outside of the registers.
@@ -168,11 +169,12 @@ def _target(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) 
 
 def _read(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value]) -> Value:
     """The elements of a box as the kernel sees them."""
-    loaded = _load(k, ref, box, indices)
-    if ref.dtype != np.bool_:
-        return _without(k, loaded, box)
-    flags = k.compare("ne", loaded, k.dense(0, loaded.shape, _FLAGS))
-    return _without(k, flags, box)
+    return _as_flags(k, ref, _without(k, _load(k, ref, box, indices), box))
+
+
+def _as_flags(k: Kernel, ref: Memory, x: Value) -> Value:
+    """What was read of a reference to flags as flags."""
+    return k.compare("ne", x, k.dense(0, x.shape, _FLAGS)) if ref.dtype == np.bool_ else x
 
 
 def _without(k: Kernel, x: Value, box: Box) -> Value:
@@ -223,17 +225,16 @@ def _write(k: Kernel, ref: Memory, box: Box, x: Value, mask: Value | None = None
     if not box.shape and ref.space != "smem":
         raise ValueError("Cannot store scalars to VMEM")
     indices = [k.as_index(s) for s in box.starts]
-    is_flags = ref.dtype == np.bool_
-    loaded = _load(k, ref, box, indices)
-    if is_flags and ref.space == "smem":
-        loaded = k.compare("ne", loaded, k.dense(0, loaded.shape, _FLAGS))
-    if is_flags:
+    old = _load(k, ref, box, indices)
+    if ref.space == "smem":
+        old = _as_flags(k, ref, old)
+    if ref.dtype == np.bool_:
         x = k.cast("extui", x, "i32")
-    if is_flags and ref.space != "smem":
-        loaded = k.compare("ne", loaded, k.dense(0, loaded.shape, _FLAGS))
-    old = _without(k, loaded, box)
-    if x.shape != tuple(box.sizes) and ref.space != "smem":
-        x, mask = (v if v is None else k.reshape(v, box.sizes) for v in (x, mask))
+    if ref.space != "smem":
+        old = _without(k, old, box)
+        if x.shape != tuple(box.sizes):
+            x, mask = (v if v is None else k.reshape(v, box.sizes) for v in (x, mask))
+        old = _as_flags(k, ref, old)
     _store(k, ref, box, indices, x, mask)
     return old
 
@@ -284,12 +285,29 @@ def allocated(k: Kernel, aval: Any) -> Memory:
     kind = type_of_memory(aval)
     if kind.element.startswith("!tpu"):
         return memory(k.one("tpu.sem_alloc", (), kind), aval)
-    return memory(k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32")), aval)
+    made = memory(k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32")), aval)
+    if enable_poison_buffers.value and made.space == "vmem":
+        _poison(k, made)
+    return made
+
+
+def _poison(k: Kernel, ref: Memory) -> None:
+    """Fills memory with NaN, or with the smallest integer."""
+    dtype = _FLAGS if ref.dtype == np.bool_ else ref.dtype
+    is_inexact = dtypes.issubdtype(dtype, np.inexact)
+    values = k.fill(np.nan if is_inexact else dtypes.iinfo(dtype).min, ref.shape, dtype)
+    zero = k.index(0)
+    k.op("vector.store", [values, ref.value, *[zero] * len(ref.shape)])
 
 
 def region(k: Kernel, results: Sequence[Type], body: Callable[[], Sequence[Value]]) -> list[Value]:
     """`tpu.region`: `body()` writes what is in it and returns its results."""
     return k.op("tpu.region", (), results, None, [Region((), body, "tpu.yield")])
+
+
+@rule("empty_ref")
+def _empty_ref(k: Kernel, site: Site, **_: Any) -> Memory:
+    return allocated(k, site.out)
 
 
 @rule("run_scoped")

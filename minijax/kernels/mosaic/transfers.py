@@ -28,6 +28,8 @@ def _coordinate(k: Kernel, name: Any) -> Value:
 
 @rule("axis_index")
 def _axis_index(k: Kernel, site: Site, axis_name: Any) -> Value:
+    if axis_name in k.grid.names:
+        return k.grid.ids[list(k.grid.names).index(axis_name)]
     return _coordinate(k, axis_name)
 
 

@@ -145,7 +145,7 @@ class Verbs(Writer):
         return self.one(f"arith.{name}", [x], vector_of(x.shape, element))
 
     def bitcast(self, x: Value, shape: Sequence[int], element: str) -> Value:
-        return self.one("tpu.bitcast", [x], vector_of(shape, element))
+        return self.one("tpu.bitcast" if x.shape else "arith.bitcast", [x], vector_of(shape, element))
 
     def negated(self, x: Value) -> Value:
         """The opposite of each flag."""
@@ -177,6 +177,8 @@ class Verbs(Writer):
         return self.one("vector.extract_strided_slice", [x], vector_of(sizes, x.element), **attributes)
 
     def concatenate(self, parts: Sequence[Value], axis: int) -> Value:
+        if len(parts) == 1:
+            return parts[0]
         sizes = list(parts[0].shape)
         sizes[axis] = sum(x.shape[axis] for x in parts)
         return self.one("tpu.concatenate", parts, vector_of(sizes, parts[0].element), dimension=f"{axis} : i32")

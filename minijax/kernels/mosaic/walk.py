@@ -58,6 +58,7 @@ class Grid(NamedTuple):
     ids: Sequence[Value] = ()
     sizes: Sequence[int | None] = ()
     mapped: Sequence[int] = ()
+    names: Sequence[Any] = ()
 
     def axis(self, axis: int) -> int:
         """The number of an axis as the kernel counts them, among all."""
@@ -78,7 +79,7 @@ class Kernel(Verbs):
         env: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], operands, strict=True))
         outer = self._scopes
         for eqn in jaxpr.eqns:
-            self._enter(outer, (*outer, *[s for s in eqn.ctx.name_stack if isinstance(s, str)]))
+            self._enter(outer, (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack]))
             results = self._equation(eqn, env)
             env.update(zip(eqn.outvars, results, strict=True))
         self._enter(outer, outer)

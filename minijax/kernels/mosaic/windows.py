@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minijax.base import dtypes
-from minijax.kernels.blocks import Blocked, Element, Squeezed
+from minijax.kernels.blocks import Blocked, Element, RevisitMode, Squeezed
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.mosaic.control import inlined
 from minijax.kernels.mosaic.references import element_of_memory, memory, space_of, type_of_memory
@@ -133,23 +133,26 @@ def _window(number: int, block: BlockMapping) -> str:
     if not has_window(block):
         return "{}"
     parts = [f"transform_indices = @transform_{number}", f"window_bounds = {ints(block.sizes)}"]
-    if (mode := _pipeline_mode(block)) is not None:
-        parts.insert(0, f"pipeline_mode = #tpu.pipeline_mode<{mode}>")
+    parts = [*_pipelining(block), *parts]
     if (kind := _kind(block)) is not None:
         parts.append(f"window_kind = {kind}")
     return f"{{{', '.join(parts)}}}"
 
 
-def _pipeline_mode(block: BlockMapping) -> str | None:
-    """How a block is copied while the kernel runs; None leaves it to the compiler."""
-    if block.pipeline_mode is None:
-        is_constant = space_of(block.memory_space) == "vmem" and block.has_trivial_window()
-        return "synchronous" if is_constant else None
-    count = block.pipeline_mode.buffer_count
+def _pipelining(block: BlockMapping) -> list[str]:
+    """How a block is copied while the kernel runs, as attributes; none leave it to the compiler."""
+    how = block.pipeline_mode
+    if space_of(block.memory_space) == "vmem" and block.has_trivial_window():
+        return ["pipeline_mode = #tpu.pipeline_mode<synchronous>"]
+    if how is None:
+        return []
     modes = {1: "synchronous", 2: "double_buffered"}
-    if count not in modes:
-        raise NotImplementedError(f"Only single (1) and double (2) buffering are supported. Got {count}.")
-    return modes[count]
+    if how.buffer_count not in modes:
+        raise NotImplementedError(f"Only single (1) and double (2) buffering are supported. Got {how.buffer_count}.")
+    if how.buffer_count == 2 and how.revisit is RevisitMode.ANY:
+        raise NotImplementedError("RevisitMode.ANY is not supported with double buffering.")
+    revisit = [] if how.revisit is None else [f"revisit_mode = #tpu.revisit_mode<{how.revisit.value}>"]
+    return [f"pipeline_mode = #tpu.pipeline_mode<{modes[how.buffer_count]}>", *revisit]
 
 
 def _kind(block: BlockMapping) -> str | None:
