@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
-          "random", "effects", "seed", "train", "pmap", "memory", "host"]  # fmt: skip
+          "random", "effects", "seed", "train", "pmap", "memory", "host", "pallas"]  # fmt: skip
 DEVICE_GROUPS = ["device"]  # with --device alone
 
 STAGES = ("trace", "lower", "compile", "run")
@@ -33,9 +33,17 @@ FLOORS = {
     "run": Floor(0.93, 0.8),
     "dispatch and pytree": Floor(1.03, 0.8),
     "seed and train": Floor(0.97, 0.8),
+    "pallas, tracing": Floor(1.5, 1.0),
+    "pallas, lowering": Floor(6.0, 3.0),
+    "pallas, running": Floor(8.0, 1.0),
 }
 # A NumPy array is put on the device from Python, where jax has C++ do it.
-ROW_FLOORS = {"startup/import": 2.0, "dispatch/jit_numpy_in": 0.5}
+ROW_FLOORS = {
+    "startup/import": 2.0,
+    "dispatch/jit_numpy_in": 0.5,
+    "pallas/double_2048/run": 60.0,
+    "pallas/matmul_128/run": 3.0,
+}
 
 _JOINED = {
     "dispatch": "dispatch and pytree",
@@ -51,6 +59,8 @@ def part_of(row: str) -> str:
     stage = name.rpartition("/")[2]
     if group in ("stages", "chains") and stage in STAGES:
         return stage
+    if group == "pallas":
+        return {"run": "pallas, running", "lower": "pallas, lowering"}.get(stage, "pallas, tracing")
     if group == "transform":
         return "transform, fresh closures" if name in FRESH else "transform, the others"
     return _JOINED.get(group, group)

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import calls
 import devices
+import kernels
 import measure
 import programs
 import starts
 from floors import DEVICE_GROUPS, GROUPS
 from measure import IMPORT_SECONDS, guard, jax, options, put, results
 
-assert sorted(measure.groups) == sorted(GROUPS + DEVICE_GROUPS), (calls, devices, programs, starts)
+assert sorted(measure.groups) == sorted(GROUPS + DEVICE_GROUPS), (calls, devices, kernels, programs, starts)
 
 
 def main() -> None:

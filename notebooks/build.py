@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 FOLDER = Path(__file__).resolve().parent
 # In the order in which a newcomer reads them. The other programs in this folder train for minutes.
 NOTEBOOKS = """
-tour from_pytorch autodiff control_flow sharding debugging learning_radii inside
+tour from_pytorch autodiff control_flow sharding debugging kernels learning_radii inside
 """.split()
 SECONDS = 300
 

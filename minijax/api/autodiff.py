@@ -66,7 +66,10 @@ Aux = TypeVar("Aux")
 
 def _check_value(name: str, x: Any) -> None:
     if not is_value(x):
-        raise TypeError(f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type")
+        raise TypeError(
+            f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type. Differentiate for arrays or numbers, "
+            "and capture other values in the function."
+        )
     checked_type(x)
 
 
@@ -147,7 +150,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         >>> float(value), float(slope)
         (8.0, 12.0)
     """
-    check_callable(fun)
+    check_callable(fun, "jax.jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
@@ -158,7 +161,8 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
     if in_tree != tangent_tree or isinstance(primals, tuple) != isinstance(tangents, tuple):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must have the same tree structure; primals have tree structure "
-            f"{tree.tree_structure(primals)} whereas tangents have tree structure {tree.tree_structure(tangents)}."
+            f"{tree.tree_structure(primals)} whereas tangents have tree structure {tree.tree_structure(tangents)}. "
+            "Pass a tangent for each primal, in the same containers."
         )
     for x, t in zip(xs, ts, strict=True):
         _check_value("jvp", x)
@@ -180,7 +184,8 @@ def _check_tangent(x: Any, t: Any) -> None:
         raise TypeError(
             "primal and tangent arguments to jax.jvp do not match; dtypes must be equal, or in case of "
             f"int/bool primal dtype the tangent dtype must be float0. Got primal dtype {typeof(x).dtype} and "
-            f"so expected tangent dtype {want.dtype}, but got tangent dtype {have.dtype} instead."
+            f"so expected tangent dtype {want.dtype}, but got tangent dtype {have.dtype} instead. "
+            "Convert the tangent with `astype`."
         )
     if want.shape != have.shape:
         raise ValueError(
@@ -216,7 +221,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
         >>> float(value), float(f_jvp(2.0))
         (0.0, 2.0)
     """
-    check_callable(fun)
+    check_callable(fun, "jax.linearize")
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
@@ -290,7 +295,8 @@ class VJP:
         if ct_tree != self.out_tree:
             raise ValueError(
                 f"unexpected tree structure of the argument to the VJP function of {function_name(self.fun)}: the "
-                f"cotangents have tree {ct_tree}, the result has {self.out_tree}"
+                f"cotangents have tree {ct_tree}, the result has {self.out_tree}. Pass a cotangent for each result, in "
+                "the same containers."
             )
         for ct, a in zip(cts, self.out_avals, strict=True):
             self._check(ct, a)
@@ -313,7 +319,8 @@ class VJP:
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
-                f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}"
+                f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}. "
+                "Pass a cotangent of the type of the result."
             )
 
 
@@ -372,7 +379,7 @@ def vjp(
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
-    check_callable(fun)
+    check_callable(fun, "jax.vjp")
     return _vjp(fun, primals, has_aux)
 
 
@@ -481,14 +488,15 @@ def value_and_grad(
 def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Callable:
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated")
-    check_callable(fun)
+    check_callable(fun, "jax.grad (or jax.value_and_grad)")
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def evaluate(*args, **kwargs):
         if nums and max(nums) >= len(args):
             raise TypeError(
                 f"differentiating with respect to {argnums=} requires at least {max(nums) + 1} positional "
-                f"arguments to be passed by the caller, but got only {len(args)} positional arguments."
+                f"arguments to be passed by the caller, but got only {len(args)} positional arguments. "
+                "Pass this argument by position, or change argnums."
             )
         partial, chosen = _restricted_to(fun, nums, args, kwargs)
         for x in tree.tree_leaves(chosen):
@@ -560,9 +568,14 @@ def _check_input(name: str, x: Any, holomorphic: bool, allow_int: bool) -> None:
         raise TypeError(f"{name} requires numerical-valued inputs, but got {dtype.name}.")
 
 
+_REAL = "Convert them with `astype(complex)`, or leave out holomorphic."
+
+
 def _check_complex(name: str, which: str, dtype: np.dtype) -> None:
     if not dtypes.issubdtype(dtype, np.complexfloating):
-        raise TypeError(f"{name} with holomorphic=True requires {which}s with complex dtype, but got {dtype.name}.")
+        raise TypeError(
+            f"{name} with holomorphic=True requires {which}s with complex dtype, but got {dtype.name}. {_REAL}"
+        )
 
 
 def _check_real(name: str, which: str, dtype: np.dtype, advice: str) -> None:
@@ -581,7 +594,7 @@ _HOLOMORPHIC = (
 def _check_scalar(x: Any) -> None:
     text = "Gradient only defined for scalar-output functions. Output"
     if not is_value(x):
-        raise TypeError(f"{text} was {x}.")
+        raise TypeError(f"{text} was {x}. Return a scalar; with has_aux=True, the pair of it and other results.")
     if isinstance(x, Ref):
         raise TypeError(f"{text} had abstract value {typeof(x)}.")
     if typeof(x).shape:
@@ -671,7 +684,7 @@ def jacobian(
 
 
 def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
-    check_callable(fun)
+    check_callable(fun, "jax.jacfwd (or jax.jacrev)")
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
@@ -791,7 +804,7 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
-    check_callable(fun)
+    check_callable(fun, "jax.linear_transpose")
     xs, in_tree = tree.flatten(primals)
     avals = [abstract(x) for x in xs]
     info = debug_info(fun, "linear_transpose", in_tree)
@@ -835,7 +848,7 @@ def fwd_and_bwd(
     With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that `jax.vjp`
     returns, `bwd` is the same for all calls, which `jax.jit` compiles once.
     """
-    check_callable(fun)
+    check_callable(fun, "jax.fwd_and_bwd")
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):

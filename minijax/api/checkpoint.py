@@ -75,7 +75,7 @@ def checkpoint(
     """
     if concrete is not _DEPRECATED:
         raise NotImplementedError("The `concrete` option to `jax.checkpoint` was removed; use `static_argnums`")
-    check_callable(fun)
+    check_callable(fun, "jax.checkpoint")
     signature = signature_of(fun)
     resolved = resolve(fun, signature, static_argnums, static_argnames, None, None)
     engine = Engine(fun, JitOptions(), resolved, None, signature, purpose="checkpoint")

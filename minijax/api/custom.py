@@ -12,6 +12,7 @@ from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
 from minijax.base.paths import leaf_paths
+from minijax.base.util import dir_without
 from minijax.calls.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.calls.remat_opt import optimized_forward
 from minijax.ir import state
@@ -138,6 +139,8 @@ class _Custom(Generic[P, R]):
     if TYPE_CHECKING:
 
         def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+    __dir__ = dir_without("arity signature")
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (), nondiff_argnames: Sequence[str] = ()):
         functools.update_wrapper(self, fun)
@@ -278,7 +281,10 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
     @source.boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.jvp is None:
-            raise AttributeError(f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp.")
+            raise AttributeError(
+                f"No JVP defined for custom_jvp function {function_name(self.fun)} using defjvp. Call `f.defjvp(rule)` "
+                "first."
+            )
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
             return self._call_eagerly(args)
@@ -398,7 +404,10 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
     @source.boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.fwd is None or self.bwd is None:
-            raise AttributeError(f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp.")
+            raise AttributeError(
+                f"No VJP defined for custom_vjp function {function_name(self.fun)} using defvjp. Call "
+                "`f.defvjp(fwd, bwd)` first."
+            )
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
             return self._call_eagerly(args)
@@ -513,7 +522,8 @@ def _checked_cotangent(where: Callable[[], str], ct: Any, aval: Any) -> Any:
         raise ValueError(
             "Custom VJP bwd rule must produce an output with the same type as the args tuple of the primal function, "
             f"but at {where()} the bwd rule produced an output of type {have.str_short()} corresponding to an input of "
-            f"type {aval.str_short()}, so the {what} do not match"
+            f"type {aval.str_short()}, so the {what} do not match. Return a cotangent of "
+            "its argument's type."
         )
     return ct
 

@@ -130,7 +130,7 @@ def jit(
         _check_device_arguments(device, backend, shardings)
     if fun is None:
         return functools.partial(jit, **options)
-    check_callable(fun)
+    check_callable(fun, "jax.jit")
     if inspect.isgeneratorfunction(fun):
         raise TypeError(f"Expected a function, got a generator function: {fun}")
     if isinstance(fun, staticmethod):
@@ -161,7 +161,10 @@ def ints(name: str, value: Any) -> tuple[int, ...] | None:
     try:
         return tuple(map(operator.index, (value,) if is_one else value))
     except TypeError:
-        raise TypeError(f"Value of {name} must be an int or a sequence of ints, got {value!r}") from None
+        names = name.replace("nums", "names")
+        raise TypeError(
+            f"Value of {name} must be an int or a sequence of ints, got {value!r}. Names go to {names}."
+        ) from None
 
 
 def strings(name: str, value: Any) -> tuple[str, ...] | None:
@@ -195,7 +198,8 @@ def resolve(
     if both:
         kind = "nums" if all(isinstance(x, int) for x in both) else "names"
         raise ValueError(
-            f"static_arg{kind} and donate_arg{kind} cannot intersect: {function_name(fun)} has {both} in both"
+            f"static_arg{kind} and donate_arg{kind} cannot intersect: {function_name(fun)} has {both} in both. "
+            "Do not donate static arguments, which are no arrays."
         )
     return Resolved(*static, *donate)
 
@@ -223,7 +227,7 @@ def _check_arguments(fun, signature, what: str, nums: tuple, names: tuple) -> No
         if bad:
             raise ValueError(
                 f"jitted function has {what}_argnums={nums} but only accepts {count} positional arguments: "
-                f"{function_name(fun)}{signature}"
+                f"{function_name(fun)}{signature}. Positions count from 0; others have {what}_argnames."
             )
     nameless = {p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)}
     if bad := nameless.intersection(names):

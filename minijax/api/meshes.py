@@ -67,7 +67,10 @@ def make_mesh(
     if min(shape, default=0) < 0:
         raise ValueError(f"Number of devices {len(devices_there)} must equal the product of mesh_shape {shape}")
     if len(devices_there) < math.prod(shape):
-        raise ValueError(f"Number of devices {len(devices_there)} must be >= the product of mesh_shape {shape}")
+        raise ValueError(
+            f"Number of devices {len(devices_there)} must be >= the product of mesh_shape {shape}. Use a smaller "
+            "shape; the option jax_num_cpu_devices makes more devices of the CPU."
+        )
     kinds = (AxisType.Explicit,) * len(shape) if axis_types is None else axis_types
     taken = devices_there[: math.prod(shape)]
     grid = device_order.for_mesh(shape, taken) if taken else np.empty(shape, object)

@@ -139,7 +139,7 @@ def _as_call(
 
     It is traced under the context manager `within()`, for arguments in the memory `space` if one is given.
     """
-    check_callable(f)
+    check_callable(f, primitive.name)
     engine = Engine(f, JitOptions(), Resolved(), None, signature_of(f), primitive.name)
 
     @source.boundary

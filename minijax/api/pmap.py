@@ -13,7 +13,7 @@ from minijax.base.source import boundary
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Call, Engine, Resolved, Traced
 from minijax.higher.shard_map import shard_map_p
-from minijax.ir.body import function_name, signature_of, wrapping
+from minijax.ir.body import check_callable, function_name, signature_of, wrapping
 from minijax.ir.types import typeof
 from minijax.partition.meshes import Mesh, P
 from minijax.partition.shardings import NamedSharding
@@ -149,8 +149,7 @@ def pmap(
         >>> double(jnp.ones((1, 3)))
         Array([[2., 2., 2.]], dtype=float32)
     """
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    check_callable(fun, "jax.pmap")
     _check_axes("in_axes", in_axes)
     _check_axes("out_axes", out_axes)
     static, donated = ((n,) if isinstance(n, int) else tuple(n) for n in (static_broadcasted_argnums, donate_argnums))
@@ -285,7 +284,10 @@ def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], are_l
         raise ValueError("pmap requires at least one argument with a mapped axis.")
     name = mapping.name
     if len(sizes) > 1:
-        raise ValueError(f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}")
+        raise ValueError(
+            f"pmap got inconsistent sizes for array axes to be mapped: {sorted(sizes)}, of {name}. Slice to "
+            "one size, or use None in in_axes for arguments that are not mapped."
+        )
     by_process = _devices(mapping)
     size = sizes.pop() * (len(by_process) if are_local else 1)
     if mapping.axis_size not in (None, size):
@@ -295,6 +297,6 @@ def _mesh(mapping: _Mapping, leaves: Sequence, axes: Sequence[int | None], are_l
     if rest or not 0 < each <= min(map(len, by_process.values())):
         raise ValueError(
             f"pmap of {name} maps over an axis of size {size}, which requires {size} logical devices, but "
-            f"only {count} XLA devices are available"
+            f"only {count} XLA devices are available. Map over as many, or use jax.vmap for the rest of the axis."
         )
     return Mesh([d for devices in by_process.values() for d in devices[:each]], (mapping.axis_name,))

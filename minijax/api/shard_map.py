@@ -404,6 +404,9 @@ def _check_length(call: _Call, which: str, spec: P, aval: ShapedArray, name: str
         )
 
 
+_SHORTER = ". Leave out entries of the spec: there is at most one for each axis of the argument."
+
+
 def _check_arguments(call: _Call, operands: Sequence[_Operand]) -> None:
     sizes, signature = call.mesh.shape, signature_of(call.fun)
     names = list(signature.parameters) if signature is not None else []
@@ -411,7 +414,7 @@ def _check_arguments(call: _Call, operands: Sequence[_Operand]) -> None:
         if aval.is_high:
             continue
         whose = f"where args[{i}] is bound to {call.name}'s parameter {names[i]!r}, " if i < len(names) else ""
-        _check_length(call, "in", spec, aval, f"the passed args[{i}], {whose}")
+        _check_length(call, "in", spec, aval, f"the passed args[{i}], {whose}", _SHORTER)
         for axis, entry in enumerate(spec):
             count = prod(sizes[name] for name in axes_of(entry))
             if aval.shape[axis] % count:

@@ -497,7 +497,8 @@ class Compiled(Stage):
         if treedef != self.in_tree:
             raise TypeError(
                 f"Function compiled with input pytree does not match the input pytree it was called with: "
-                f"{self._name} was compiled for {self.in_tree}, called with {treedef}"
+                f"{self._name} was compiled for {self.in_tree}, called with {treedef}. Pass the arguments for which it "
+                "was compiled, or compile it for these."
             )
         known = len(self._arg_names) == len(leaves)
         names, wrong = self._arg_names if known else map(str, range(len(leaves))), []
@@ -505,7 +506,8 @@ class Compiled(Stage):
             if isinstance(x, Tracer):
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
-                    f"signature. Argument '{name}' of {self._name} is a traced value, {x!r}"
+                    f"signature. Argument '{name}' of {self._name} is a traced value, {x!r}. "
+                    "Use the jitted function that was lowered."
                 )
             have = argument_type(x)
             if have is not want and (have.shape, have.dtype) != (want.shape, want.dtype):
@@ -514,7 +516,8 @@ class Compiled(Stage):
         if wrong:
             raise TypeError(
                 f"{self._name}: Argument types differ from the types for which this computation was compiled. "
-                "The mismatches are:\n" + "\n".join(wrong)
+                "The mismatches are:\n"
+                + "\n".join([*wrong, "Convert the arguments, compile it for these types, or call the jitted function."])
             )
 
     def _check_shardings(self, arrays: Sequence[Any]) -> None:

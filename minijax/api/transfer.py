@@ -61,7 +61,10 @@ def device_put(x: Any, device: Any = None, *, src: Any = None, donate: Any = Fal
     leaves, treedef = tree.flatten(x)
     for leaf in leaves:
         if not is_value(leaf) and not hasattr(leaf, "__array__"):
-            raise TypeError(f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type")
+            raise TypeError(
+                f"Argument {leaf!r} of type {type(leaf)} is not a valid JAX type. Pass arrays, numbers or pytrees of "
+                "them."
+            )
     of_leaves = lambda name, prefix: tree.flatten_axes(f"device_put {name}", treedef, prefix)  # noqa: E731
     targets = list(map(_target, leaves, of_leaves("device", device)))
     sources = list(map(_source, leaves, of_leaves("src", src)))
@@ -76,7 +79,8 @@ def _target(x: Any, device: Any) -> Any:
     if not isinstance(device, Sharding | Format | client.Device | MemorySpace | None):
         raise ValueError(
             "`jax.device_put` only accepts `None`, `jax.sharding.Sharding`, `jax.Device`, `Format`, "
-            f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}"
+            f"`jax.memory.Space` or a pytree of these values. Received invalid value: {device}. "
+            "`jax.devices()` gives the devices."
         )
     if isinstance(device, Sharding) and is_value(x) and type(x) is not Token:
         check_sharding_of_type(device, typeof(x), "device_put args")

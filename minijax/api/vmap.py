@@ -10,7 +10,16 @@ from minijax.base import config, source, tree
 from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
 from minijax.ir import context, state
-from minijax.ir.body import Flat, argument_names, check_aliases, function_name, named_after, result_paths, signature_of
+from minijax.ir.body import (
+    Flat,
+    argument_names,
+    check_aliases,
+    check_callable,
+    function_name,
+    named_after,
+    result_paths,
+    signature_of,
+)
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import Aval, ShapedArray, typeof
@@ -226,13 +235,13 @@ def _check_count(in_axes: Any, args: tuple) -> None:
     if isinstance(in_axes, tuple) and len(in_axes) != len(args):
         raise ValueError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
-            f"arguments passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}"
+            f"arguments passed to the function, but got len(in_axes)={len(in_axes)}, len(args)={len(args)}. "
+            "Give an entry for each; arguments by keyword are mapped along axis 0."
         )
 
 
 def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
-    if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+    check_callable(fun, "jax.vmap")
     if not (in_axes is None or type(in_axes) in (int, tuple) or _is_spec(in_axes)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
@@ -263,7 +272,8 @@ def _canonical(axis: int, x: Any) -> int:
     except ValueError:
         raise ValueError(
             f"vmap was requested to map its argument along axis {axis}, which implies that its rank should be at "
-            f"least {axis + 1 if axis >= 0 else -axis}, but is only {ndim} (its shape is {getattr(aval, 'shape', ())})"
+            f"least {axis + 1 if axis >= 0 else -axis}, but is only {ndim} (its shape is {getattr(aval, 'shape', ())})."
+            " Use another axis, or None in in_axes for an argument that is not mapped."
         ) from None
 
 
@@ -274,7 +284,8 @@ def _place_result(fun: Callable, x: Any, d: int | None, out_axis: int | None, ax
             where = path.removeprefix("result")
             unnamed = f"at vmap out_axes{where}, got axis spec None but output was batched on axis {d}"
             raise ValueError(
-                f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped"
+                f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped. "
+                "Give it an axis in out_axes, or reduce it in the function."
             )
         typeof(x)  # raises if x is not a value
         return x
@@ -357,5 +368,6 @@ def _mapped_size(
     raise ValueError(
         "vmap got inconsistent sizes for array axes to be mapped:\n"
         + ";\n".join(f"  * {line}" for line in where)
-        + f"\nin a call of {function_name(fun)}"
+        + f"\nin a call of {function_name(fun)}. Slice the arguments to one size, or use None in in_axes for "
+        "those that are not mapped."
     )

@@ -459,6 +459,9 @@ def make_user_context(default_value: Any = None) -> UserContext:
 # ---- the object that users see -----------------------------------------------------------------------
 
 
+_LISTED = "`jax.config.values` lists the options."
+
+
 class Config:
     """Holds the options of JAX: `jax.config` is the one instance.
 
@@ -475,7 +478,7 @@ class Config:
         try:
             option = _options.get(name)
             if option is None or isinstance(option, Flag):
-                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}. {_LISTED}")
             return option.value
         except AttributeError as error:
             error.__traceback__ = None  # the error is shown at the user's line
@@ -555,7 +558,7 @@ class Config:
 def _named(name: str) -> Option:
     try:
         if name not in _options:
-            raise AttributeError(f"Unrecognized config option: {name}")
+            raise AttributeError(f"Unrecognized config option: {name}. {_LISTED}")
         return _options[name]
     except AttributeError as error:
         error.__traceback__ = None

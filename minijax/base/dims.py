@@ -21,6 +21,8 @@ def canonical_dim(size: Any) -> Any:
         if hasattr(size, "_origin_msg"):
             text += "\nIf using `jit`, try using `static_argnums` or applying `jit` to smaller subfunctions."
             text += size._origin_msg()
+        else:
+            text += " Use integers: `int(size)` or `//` make them."
         raise TypeError(text) from None
 
 
@@ -63,7 +65,8 @@ def canonical_axis(axis: Any, ndim: int) -> int:
     try:
         i = operator.index(axis)
         if not -ndim <= i < ndim:
-            raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}")
+            valid = f"Use an axis from {-ndim} to {ndim - 1}." if ndim else "A scalar has no axis."
+            raise ValueError(f"axis {i} is out of bounds for array of dimension {ndim}. {valid}")
         return i + ndim if i < 0 else i
     except Exception as error:
         hide_frames(error)

@@ -147,7 +147,10 @@ def check_int_fits(x: int, dtype: np.dtype) -> None:
     """Raises OverflowError if an integer dtype cannot hold `x`."""
     bounds = iinfo(dtype)
     if not bounds.min <= x <= bounds.max:
-        raise OverflowError(f"Python int {x} too large to convert to {dtype.name}")
+        raise OverflowError(
+            f"Python int {x} too large to convert to {dtype.name}. Use a wider dtype or a float; 64 bits "
+            "need the option jax_enable_x64."
+        )
 
 
 def check_unmasked(x: Any) -> None:
@@ -391,7 +394,10 @@ def dtype_from_user(dtype: Any) -> Any:
         raise ValueError(
             "Passing an array as a dtype argument is no longer supported; instead of dtype=arr use dtype=arr.dtype."
         )
-    return np.dtype(dtype)
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        raise TypeError(f"{error}. Use a name or a type such as 'float32', jnp.bfloat16 or int.") from None
 
 
 # Functions that jax jits: they warn of a narrowed dtype when they are traced, the others at every call.

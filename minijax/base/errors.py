@@ -179,7 +179,11 @@ class TracerIntegerConversionError(JAXTypeError):
     """
 
     def __init__(self, tracer: Any):
-        super().__init__(f"The __index__() method was called on {tracer._error_repr()}{tracer._origin_msg()}")
+        super().__init__(
+            f"The __index__() method was called on {tracer._error_repr()}. Instead of range use "
+            "lax.fori_loop or lax.scan, instead of a list an array; or make the argument static (static_argnums)."
+            f"{tracer._origin_msg()}"
+        )
 
 
 @public_in("errors")
@@ -309,8 +313,17 @@ IMMUTABLE = (
     "x = x.at[idx].set(y) or another .at[] method, which "
     "help(jax.Array.at) lists."
 )
+MAKE_STATIC = (
+    "Pass a value that is known when the function is traced: a Python number, or a static argument of jax.jit "
+    "(static_argnums)."
+)
+NUMBERS_OF_KEYS = "Use numbers; jax.random draws them with keys."
 NO_INDEX = "Only integer scalar arrays can be converted to a scalar index."
-SCALARS_ONLY = "Only scalar arrays can be converted to Python scalars; got arr.ndim="
+SCALARS_ONLY = (
+    "Only scalar arrays can be converted to Python scalars; got arr.ndim={}. Index or reduce the array first; "
+    "`x.tolist()` converts all elements."
+)
+NO_LENGTH = "len() of unsized object: the array has rank 0. `x.size` counts the elements of any array."
 
 
 class _Local(threading.local):

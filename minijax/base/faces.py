@@ -79,8 +79,10 @@ class Face:
             setattr(sys.modules[self._name], name, value)
             return value
         if not self._has(name):
-            absent = f"module {self._name!r} has no attribute {name!r}"
-            raise AttributeError(self._removed.get(name, absent))
+            module = sys.modules.get(self._name)
+            shown = getattr(module, "__name__", self._name)
+            absent = f"module {shown!r} has no attribute {name!r}. dir({shown}) lists its names."
+            raise AttributeError(self._removed.get(name, absent), name=name, obj=module)
         room, inner = self._rooms[name]
         if not room.startswith(_WITHOUT_ARRAYS):
             importlib.import_module(self.operators)

@@ -120,7 +120,12 @@ def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
         >>> jax.tree.unflatten(jax.tree.structure({"a": 0, "b": 0}), ["x", "y"])
         {'a': 'x', 'b': 'y'}
     """
-    return treedef.unflatten(leaves)
+    try:
+        return treedef.unflatten(leaves)
+    except ValueError as error:
+        if "leaves for PyTreeDef" not in str(error):
+            raise  # of a user's class
+        raise ValueError(f"{error}. Pass one leaf for each `*` of {treedef}.") from None
 
 
 def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | None = None) -> Any:
@@ -227,7 +232,8 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
     width, depth = inner_treedef.num_leaves, outer_treedef.num_leaves
     if treedef.num_leaves != width * depth:
         expected = outer_treedef.compose(inner_treedef)
-        raise TypeError(f"tree_transpose: Mismatch of the tree's structure\n{treedef}\n != \n{expected}")
+        advice = "Pass a tree of the outer structure in which each leaf has the inner one."
+        raise TypeError(f"tree_transpose: Mismatch of the tree's structure\n{treedef}\n != \n{expected}\n{advice}")
     return inner_treedef.unflatten(outer_treedef.unflatten(leaves[i::width]) for i in range(width))
 
 
@@ -447,7 +453,8 @@ def flatten_axes(name: str, treedef: PyTreeDef, axis_tree: Any, of_args: bool = 
         reasons = [str(make_error(name)) for make_error in prefix_errors(axis_tree, Structure(treedef), _is_none)]
         raise ValueError(
             f"{name} specification must be a tree prefix of the corresponding value; got specification {axis_tree} "
-            f"for value tree {treedef}.\nMismatch details ({len(reasons)} found):\n" + "\n".join(reasons)
+            f"for value tree {treedef}.\nMismatch details ({len(reasons)} found):\n"
+            + "\n".join([*reasons, "Give it the containers of the value, or one entry for a whole subtree of it."])
         ) from None
 
 
@@ -591,7 +598,8 @@ def _prefix_error(mismatch: Mismatch, name: str) -> ValueError:
 def _raise_explained(name: str, tree: Any, fulls: Iterable[Any], is_leaf: IsLeaf | None, error: ValueError) -> NoReturn:
     for full in fulls:
         for make_error in prefix_errors(tree, full, is_leaf):
-            raise ValueError(f"{make_error(name)}\n({error})") from None
+            advice = "Give all trees the structure of the first, which jax.tree.structure shows."
+            raise ValueError(f"{make_error(name)}\n({error})\n{advice}") from None
     raise error
 
 
@@ -646,7 +654,10 @@ def register_pytree_node(
         >>> jax.tree.leaves(Pair(1, [2, 3]))
         [1, 2, 3]
     """
-    registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    try:
+        registry.register_node(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
+    except ValueError as error:
+        raise ValueError(f"{error} Register a class once, beside its definition.") from None
     registered_types[nodetype] = NodeType(flatten_func, unflatten_func)
     if flatten_with_keys_func is not None:
         keyed_types.add(nodetype)

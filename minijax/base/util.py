@@ -45,6 +45,12 @@ class Immutable:
         return self
 
 
+def dir_without(names: str) -> Any:
+    """A `__dir__` that leaves out attributes that jax's objects do not have: completion then shows jax's names."""
+    hidden = frozenset(names.split())
+    return lambda self: [name for name in object.__dir__(self) if name not in hidden]
+
+
 def named(function: Any, name: str, doc: str | None) -> Any:
     """Sets the name and docstring of a function, and returns it."""
     function.__name__ = function.__qualname__ = name

@@ -17,6 +17,11 @@ from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.partial_eval import partial_eval_into
 from minijax.transforms.prune import prune_closed
 
+_NO_FORWARD = (
+    "can't apply forward-mode autodiff (jvp) to a custom_vjp function. Use reverse mode (jax.vjp, jax.grad), or "
+    "jax.custom_jvp, whose rule serves both modes."
+)
+
 
 class CustomCall(Inlined):
     """The base of both primitives: a call of the function's jaxpr. Evaluation and lowering ignore the rules."""
@@ -222,10 +227,10 @@ class CustomLin(Primitive):
         return list(out_avals)
 
     def at_once(self, *operands, **params):
-        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+        raise TypeError(_NO_FORWARD)
 
     def lower(self, e, ins, outs, *operands, **params):
-        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+        raise TypeError(_NO_FORWARD)
 
     def transpose(self, cts, *operands, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
         residuals = operands[:num_res]
@@ -234,7 +239,7 @@ class CustomLin(Primitive):
         return [None] * num_res + [Zero(x.aval) if ct is None else ct for ct, x in cts_in]
 
     def batch(self, axis, operands, dims, *, num_res, bwd, in_zeros, symbolic_zeros, out_avals):
-        raise TypeError("can't apply forward-mode autodiff (jvp) to a custom_vjp function.")
+        raise TypeError(_NO_FORWARD)
 
     def show_params(self, eqn):
         p = eqn.params

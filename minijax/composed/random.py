@@ -292,17 +292,20 @@ random_clone_p, random_bits_p = RandomClone(), RandomBits()
 random_split_p, random_fold_in_p = RandomSplit(), RandomFoldIn()
 
 
+_MAKE_KEY = "Make a key with jax.random.key(seed)."
+
+
 def check_words(words: Any, impl: PRNGImpl) -> None:
     """Raises TypeError unless `words` can be the words of keys of this generator."""
     say, x = "JAX encountered invalid PRNG key data: expected key_data", getattr(words, "aval", words)
     if not all(hasattr(x, name) for name in ("ndim", "shape", "dtype")):
-        raise TypeError(f"{say} to have ndim, shape, and dtype attributes. Got {words}")
+        raise TypeError(f"{say} to have ndim, shape, and dtype attributes. Got {words}. {_MAKE_KEY}")
     if x.ndim < 1:
         raise TypeError(f"{say}.ndim >= 1; got ndim={x.ndim}")
     if tuple(x.shape[-len(impl.key_shape) :]) != impl.key_shape:
         raise TypeError(f"{say}.shape to end with {impl.key_shape}; got shape={x.shape} for impl={impl.name}")
     if x.dtype not in (UINT32, dtypes.float0):
-        raise TypeError(f"{say}.dtype = uint32; got dtype={x.dtype}")
+        raise TypeError(f"{say}.dtype = uint32; got dtype={x.dtype}. {_MAKE_KEY}")
 
 
 # ---- threefry ---------------------------------------------------------------------------------------

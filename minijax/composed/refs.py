@@ -429,9 +429,10 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
     base, path, arrays = parts_of(ref)
     if not path and checked_ref(name, ref).aval.inner_aval.is_high:
         return ref, (_full_index_of_hi(name, ref.aval.inner_aval, idx),), []
-    index, operands = _parsed(_items(idx), ref.shape, eager=is_ref(ref) and not _is_recording())
+    checks_ints = base.aval.memory_space is not None or is_ref(ref) and not _is_recording()
+    index, operands = _parsed(_items(idx), ref.shape, checks_ints)
     index = index.after(len(arrays)) if arrays else index
-    if not path or name == "ref_at" or not selects_all(index):
+    if not path or name == "ref_at" or not _is_ellipsis(index):
         path = (*path, index)
     return base, path, [*arrays, *operands]
 
@@ -441,11 +442,11 @@ def _items(idx: Any) -> tuple:
     return idx if isinstance(idx, tuple) else (... if idx is None else idx,)
 
 
-def _parsed(items: tuple, shape: Sequence[int], eager: bool) -> tuple[Index, list]:
+def _parsed(items: tuple, shape: Sequence[int], checks_ints: bool) -> tuple[Index, list]:
     """The index of an array of `shape`, and the arrays in it. Raises ValueError if it is out of bounds."""
     if not items or len(items) == 1 and items[0] is Ellipsis:
         return Index(shape, (Ellipsis,)), []
-    _check_bounds(items, shape, eager)
+    _check_bounds(items, shape, checks_ints)
     return parse(tuple(map(_as_array_index, items)), shape)
 
 
@@ -471,7 +472,7 @@ def _as_array_index(item: Any) -> Any:
     return item
 
 
-def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
+def _check_bounds(items: tuple, shape: Sequence[int], checks_ints: bool) -> None:
     """Raises ValueError for an index that is too long, adds axes or is out of bounds."""
     counts = [_axes_of(item) for item in items]
     if sum(counts) > len(shape):
@@ -484,7 +485,7 @@ def _check_bounds(items: tuple, shape: Sequence[int], eager: bool) -> None:
         if item is Ellipsis:
             axis += len(shape) - sum(counts)
         else:
-            _check_item(item, shape[axis], eager and is_plain)
+            _check_item(item, shape[axis], checks_ints and is_plain)
         axis += count
 
 

@@ -221,6 +221,9 @@ def is_on() -> bool:
     return config.state().debug_key_reuse
 
 
+_SPLIT = "Split the key with jax.random.split, and use each part once."
+
+
 def watched(run: Callable[[Sequence], Any], closed: ClosedJaxpr, name: str) -> Callable[[Sequence], Any]:
     """Wraps `run`, the call of a program: raises KeyReuseError for consumed keys, and marks those it consumes."""
     if not is_on():
@@ -234,7 +237,7 @@ def watched(run: Callable[[Sequence], Any], closed: ClosedJaxpr, name: str) -> C
         of = lambda i: operands[i] if i >= 0 else consts[i]  # noqa: E731
         for i, mask in effect.sinks.items():
             if np.any(of(i)._consumed & mask):
-                raise KeyReuseError(f"Previously-consumed key passed to {name} at index {max(i, 0)}")
+                raise KeyReuseError(f"Previously-consumed key passed to {name} at index {max(i, 0)}. {_SPLIT}")
         results = run(operands)
         for i, mask in effect.sinks.items():
             of(i)._consumed = np.broadcast_to(of(i)._consumed | mask, of(i).shape)

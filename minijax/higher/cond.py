@@ -386,7 +386,10 @@ def _operands(name: str, operands: tuple, operand: Any) -> tuple:
 
 def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -> Any:
     if not (callable(true_fun) and callable(false_fun)):
-        raise TypeError("lax.cond: true_fun and false_fun arguments should be callable.")
+        raise TypeError(
+            "lax.cond: true_fun and false_fun arguments should be callable. Pass functions and their operands apart: "
+            "lax.cond(pred, true_fun, false_fun, *operands)."
+        )
     if pred is None:
         raise TypeError("cond predicate is None")
     aval = _scalar_type(pred, "Pred must be a scalar", "Pred type must be either boolean or number")
@@ -411,7 +414,10 @@ def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
     except TypeError:
         raise TypeError(f"{scalar}, got {x} of type {type(x)}. {kind}.") from None
     if aval.shape:
-        raise TypeError(f"{scalar}, got {x} of shape {aval.shape}.")
+        raise TypeError(
+            f"{scalar}, got {x} of shape {aval.shape}. Reduce it, for instance with `jnp.all`, or choose by elements "
+            "with `jnp.where` or `jnp.select`."
+        )
     return aval
 
 
@@ -452,9 +458,11 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     aval = _scalar_type(index, "Branch index must be scalar", "Index type must be an integer")
     if not dtypes.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"Index type must be an integer, got {index} as {aval.dtype.name}")
+        raise TypeError(
+            f"Index type must be an integer, got {index} as {aval.dtype.name}. Convert it with `astype(int)`."
+        )
     if not branches:
-        raise ValueError("Empty branch sequence")
+        raise ValueError("Empty branch sequence: pass at least one function to lax.switch.")
     if len(branches) == 1:
         return branches[0](*operands)
     last = len(branches) - 1

@@ -519,14 +519,18 @@ def _length(slices: Sequence, length: int | None) -> int:
     for x in slices:
         if not typeof(x).shape:
             kind = ValueError if type(x) in dtypes.PYTHON_SCALARS else IndexError
-            raise kind(f"scan got value with no leading axis to scan over: {x}.")
+            raise kind(
+                f"scan got value with no leading axis to scan over: {x}. Give it one, or capture it in the body."
+            )
     sizes = list(dict.fromkeys(typeof(x).shape[0] for x in slices))
     if length is not None and any(n != length for n in sizes):
         raise ValueError(f"scan got `length` argument of {length} which disagrees with leading axis sizes {sizes}.")
     if len(sizes) > 1:
-        raise ValueError(f"scan got values with different leading axis sizes: {', '.join(map(str, sizes))}.")
+        raise ValueError(
+            f"scan got values with different leading axis sizes: {', '.join(map(str, sizes))}. Slice xs to one."
+        )
     if length is None and not sizes:
-        raise ValueError("scan got no values to scan over and `length` not provided.")
+        raise ValueError("scan got no values to scan over and `length` not provided. Pass xs or length.")
     return sizes[0] if sizes else length
 
 
@@ -543,7 +547,10 @@ def _python_loop(f, init, xs_tree, slices, length, reverse):
 def _carry_tree(body: Body) -> Any:
     pair = body.out_tree.children()
     if len(pair) != 2:
-        raise TypeError(f"scan body output must be a pair, got {body.out_tree.unflatten(body.closed.out_avals)}.")
+        raise TypeError(
+            f"scan body output must be a pair, got {body.out_tree.unflatten(body.closed.out_avals)}. Return (carry, "
+            "y), with None for y if there is none."
+        )
     return pair[0]
 
 

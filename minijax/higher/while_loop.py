@@ -332,7 +332,9 @@ def _check_predicate(test: Body) -> None:
     if not tree.treedef_is_strict_leaf(test.out_tree):
         raise TypeError(f"cond_fun must return a boolean scalar, but got pytree {test.out_tree}.")
     if len(avals) != 1 or avals[0].shape or avals[0].dtype != np.bool_:
-        raise TypeError(f"cond_fun must return a boolean scalar, but got output type(s) {avals}.")
+        raise TypeError(
+            f"cond_fun must return a boolean scalar, but got output type(s) {avals}. Compare or reduce there."
+        )
 
 
 def _bind(test: Body, body: Body, leaves: Sequence) -> list:

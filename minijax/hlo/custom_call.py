@@ -39,6 +39,7 @@ class CustomCall:
     frontend: Mapping[str, str] | None = None  # attributes that XLA forwards
     sharding: str | None = None
     sharding_rule: str | None = None
+    kernel_name: str | None = None  # of a kernel for TPUs
     shaped: bool = True  # the shapes of results with symbolic dimensions are additional operands
 
     def attributes(self, num_results: int) -> dict[str, str]:
@@ -47,6 +48,7 @@ class CustomCall:
         options = {
             "called_computations": self.called and _listed(self.called),
             "has_side_effect": self.has_side_effect and "true",
+            "kernel_name": self.kernel_name and spell.string(self.kernel_name),
             "mhlo.frontend_attributes": self.frontend and attribute(self.frontend),
             "output_operand_aliases": aliases and _listed(aliases),
             "sdy.sharding": self.sharding,

@@ -187,7 +187,8 @@ def _with_full_slices(items: list, shape: tuple[int, ...], expanded: int) -> lis
     used = sum(x is not None and x is not Ellipsis for x in items)
     if used > len(shape):
         raise IndexError(
-            f"Too many indices: array is {len(shape) - expanded}-dimensional, but {used - expanded} were indexed"
+            f"Too many indices: array is {len(shape) - expanded}-dimensional, but {used - expanded} were indexed. Give "
+            "at most one index for each axis; `None` adds an axis."
         )
     dots = [i for i, x in enumerate(items) if x is Ellipsis]
     if len(dots) > 1:
@@ -228,7 +229,10 @@ def _canonical_item(item: Any) -> Any:
     if isinstance(item, int | np.integer):
         return int(item)
     if isinstance(item, str):
-        raise TypeError(f"JAX does not support string indexing; got idx={item!r}")
+        raise TypeError(
+            f"JAX does not support string indexing; got idx={item!r}. Use numbers, slices or arrays; named fields "
+            "belong in a dictionary of arrays."
+        )
     if isinstance(item, list | tuple):
         item = _array_from_list(item)
     if isinstance(item, Array | np.ndarray | float | complex | np.generic):
@@ -258,7 +262,10 @@ def _canonical_array(item: Any) -> Any:
         value = _concrete(item)
         return value if value.ndim else bool(value)
     if not dtypes.issubdtype(dtype, np.integer):
-        raise TypeError(f"Indexer must have integer or boolean type, got indexer with type {dtype}")
+        raise TypeError(
+            f"Indexer must have integer or boolean type, got indexer with type {dtype}. Convert it with `int(i)` or "
+            "`i.astype(int)`."
+        )
     if isinstance(item, np.ndarray):
         return item.astype(dtypes.canonicalize_dtype(dtype))
     return item
@@ -284,7 +291,8 @@ def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:
         if item.mask_shape[item.k] not in (shape[axis], 0):
             raise IndexError(
                 f"boolean index did not match shape of indexed array in index {item.at}: got "
-                f"{item.mask_shape}, expected {list(shape[first : first + len(item.mask_shape)])}"
+                f"{item.mask_shape}, expected {list(shape[first : first + len(item.mask_shape)])}. Make the mask from "
+                "the axes that it indexes."
             )
         item = item.indices.astype(np.int32)
     if type(item) is Slice:
@@ -309,10 +317,14 @@ def _span(s: slice, size: int, axis: int) -> Span:
     for v in (s.start, s.stop, s.step):
         if isinstance(v, Tracer) and v.concrete_value() is None:
             raise IndexError(
-                f"Slice entries must be static integers. Got slice({s.start}, {s.stop}, {s.step}) at position {axis}"
+                f"Slice entries must be static integers. Got slice({s.start}, {s.stop}, {s.step}) at position {axis}. "
+                "`lax.dynamic_slice` takes a traced start and a static size."
             )
         if isinstance(v, float):
-            raise TypeError(f"{type(v).__name__!r} object cannot be interpreted as an integer")
+            raise TypeError(
+                f"{type(v).__name__!r} object cannot be interpreted as an integer. The bounds of a slice are integers: "
+                "convert them with `int`, or divide with `//`."
+            )
         if isinstance(v, str):
             raise TypeError(f"slices must be of integers, got {v!r}")
         parts.append(v if v is None else v if isinstance(v, SymbolicDim) else v.__index__())

@@ -253,7 +253,8 @@ def _broadcast_values(values: Any, aval: ShapedArray) -> Any:
     if any(n not in (1, m) for n, m in zip(have, shape[len(shape) - len(have) :], strict=True)):
         raise ValueError(
             f"Incompatible types for broadcasting: at[] was given values of type={typeof(values).str_short()} and "
-            f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}"
+            f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}. Pass a scalar or values of that "
+            "shape, or index as many elements."
         )
     values = moving.broadcast_to_shape(values, shape, aval._sharding)
     return values if any(typeof(values).reduction_state) else reshard_like(values, aval)

@@ -5,6 +5,8 @@ if jax keeps a public name there (`PUBLIC`); all others are absent.
 """
 
 import importlib
+import os
+import re
 import sys
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -14,6 +16,7 @@ from minijax.base.faces import Face
 from minijax.base.naming import ALIAS, PACKAGE
 
 PRIVATE = f"{ALIAS}._src"
+_ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 GENERATORS = {
     name: " ".join(f"{prefix}_{f}={impl}_prng_impl.{f}" for f in ("seed", "split", "random_bits", "fold_in"))
@@ -182,6 +185,24 @@ def _public_names(path: str) -> dict[str, tuple[str, str]]:
     return {n: (module.__name__, n) for n in shown if not isinstance(getattr(module, n), ModuleType)}
 
 
+# Where most of a private module's classes are, if its first entry above tells another place.
+FILES = {
+    "checkify": "api.checkify_errors", "core": "ir.jaxpr", "custom_derivatives": "api.custom",
+    "interpreters.ad": "transforms.jvp", "interpreters.batching": "transforms.batch",
+    "interpreters.partial_eval": "ir.trace", "lax.slicing": "primitives.gather_dims", "random.prng": "composed.random",
+    "partition_spec": "partition.meshes", "sharding": "partition.shardings",
+}  # fmt: skip
+
+
+def _file(path: str) -> str:
+    """The file of this package that a private module stands for: `inspect` looks there for classes."""
+    room = re.match(rf"\s*{PACKAGE}\.([\w.]+): ", ROOMS.get(path) or "")
+    public = PUBLIC_OF.get(path, "").partition(",")[0]
+    place = FILES.get(path) or (room[1] if room else public)
+    base = os.path.join(_ROOT, *place.split("."))
+    return f"{base}.py" if os.path.exists(f"{base}.py") else os.path.join(base, "__init__.py")
+
+
 class PrivateModule(ModuleType):
     """A module whose attributes are those of other modules, for reading and for setting."""
 
@@ -206,12 +227,15 @@ class PrivateModule(ModuleType):
             return spec
         if name == "__path__":
             return []
+        if name == "__file__":
+            return _file(self.__name__.removeprefix(PRIVATE).removeprefix("."))
         if name.startswith("__") and name != "__all__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         try:
             return self._names().attribute(name)
         except AttributeError as error:
-            raise AttributeError(f"{error}: {absence(f'{self.__name__}.{name}')}") from None
+            known = str(error).partition(". dir(")[0]  # for a private module, what it lists tells little
+            raise AttributeError(f"{known}: {absence(f'{self.__name__}.{name}')}") from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name.startswith("__") or not self._names().assign(name, value):

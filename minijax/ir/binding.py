@@ -13,9 +13,9 @@ from minijax.partition.meshes import abstract_context, explicit_meshes
 _MAX_MEMO = 4096
 
 
-def no_rule(primitive: Any, rule: str) -> NotImplementedError:
+def no_rule(primitive: Any, rule: str, advice: str = "") -> NotImplementedError:
     """The error of a transformation that needs a rule that the primitive does not have."""
-    return NotImplementedError(f"{rule} for '{primitive.name}' not implemented")
+    return NotImplementedError(f"{rule} for '{primitive.name}' not implemented{advice}")
 
 
 def programs_in(values: Iterable) -> Iterator[Any]:

@@ -224,10 +224,10 @@ def signature_of(fun: Callable) -> inspect.Signature | None:
         return None
 
 
-def check_callable(fun: Any) -> None:
-    """Raises TypeError if `fun` is not callable."""
+def check_callable(fun: Any, name: str) -> None:
+    """Raises TypeError, in the name of a transformation, if `fun` is not callable."""
     if not callable(fun):
-        raise TypeError(f"Expected a callable value, got {fun}")
+        raise TypeError(f"Expected a callable value, got {fun}. {name} takes the function itself, not its result.")
 
 
 def function_name(fun: Callable) -> str:
@@ -314,7 +314,8 @@ def leaf_types(fun: Callable, leaves: Sequence, type_of: Callable, names: Callab
             f"{type(leaves[i])} and was passed to the function at path {names()[i]}. It is not a valid JAX type. This "
             "typically means that a "
             "jit-wrapped function was called with a non-array argument, and this argument was not marked as "
-            "static using the static_argnums or static_argnames parameters of jax.jit."
+            "static using the static_argnums or static_argnames parameters of jax.jit. Pass an array, a number or a "
+            "pytree of them, or make it static."
         ) from None
     return tuple(avals)
 
@@ -389,7 +390,10 @@ def check_results(info: DebugInfo, leaves: Sequence, out_paths: Callable[[], Seq
         if not is_value(x):
             path = out_paths()[i].removeprefix("result")
             where = f" at output component {path}" if path else ""
-            raise TypeError(f"{_returned(info)} value of type {type(x)}{where}, which is not a valid JAX type")
+            raise TypeError(
+                f"{_returned(info)} value of type {type(x)}{where}, which is not a valid JAX type. Return arrays, "
+                "numbers or pytrees of them."
+            )
 
 
 def _returned(info: DebugInfo) -> str:

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 from minijax.base.naming import known_as
+from minijax.base.util import dir_without
 from minijax.ir.atoms import Atom as Atom, DropVar as DropVar, Literal as Literal, Var as Var
 from minijax.ir.context import EqnContext, NameStack, SourceInfo, entered
 from minijax.ir.show import Printed, eqn_text
@@ -49,6 +50,7 @@ class JaxprEqn:
     """One operation: `outvars = primitive[params](invars)`."""
 
     __slots__ = ("invars", "outvars", "primitive", "params", "effects", "traceback", "ctx")
+    __dir__ = dir_without("context renamed traceback")
 
     def __init__(
         self, invars: list[Atom], outvars: list[Var], primitive, params: dict, effs, source_info, ctx: EqnContext
@@ -107,6 +109,7 @@ class Jaxpr(Printed):
     """A program: typed inputs, constants, a list of equations, outputs."""
 
     __slots__ = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info", "is_high", "_inner", "__weakref__")
+    __dir__ = dir_without("inner")
 
     def __init__(
         self,

@@ -176,7 +176,11 @@ class Primitive(Binding):
 
     def transpose(self, cts: Sequence[Ct], *operands: Val, **params: Any) -> Sequence[Ct | None]:
         """The cotangents of operands that are `UndefinedPrimal`, and None for the others."""
-        raise no_rule(self, "Transpose rule (for reverse-mode differentiation)")
+        raise no_rule(
+            self,
+            "Transpose rule (for reverse-mode differentiation)",
+            ". jax.linear_transpose takes linear functions, jax.vjp any; a primitive of yours needs a transpose rule.",
+        )
 
     def batch(
         self, axis: Axis, operands: Sequence[Val], dims: Sequence[int | None], **params: Any

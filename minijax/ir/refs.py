@@ -4,6 +4,7 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from minijax.base.naming import known_as
+from minijax.base.util import dir_without
 from minijax.ir import effects, state
 from minijax.ir.types import AbstractValue, register_value_type, typeof, value_kinds
 
@@ -96,6 +97,7 @@ class Ref(metaclass=_RefMeta):
 
     __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__
+    __dir__ = dir_without("freed get kind reshape set swap")
 
     def __init__(self, value: Any, kind: str | None = None):
         self._value, self._trace, self.kind, self.freed = value, state.thread.trace, kind, False

@@ -582,7 +582,8 @@ def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
     tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
     where = "\n".join(f"{t!r}, {made_at(t)}" for t in tracers)
     name = "DynamicJaxprTrace" if isinstance(trace, JaxprTrace) else type(trace).__name__
-    raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where or 'none that is reachable'}")
+    advice = "Return values from the traced function instead of storing them elsewhere."
+    raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where or 'none that is reachable'}\n{advice}")
 
 
 def forbid_tracing(function: str) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.naming import known_as
 from minijax.base.source import hide_frames
-from minijax.base.util import Immutable
+from minijax.base.util import Immutable, dir_without
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.meshes import abstract_context, axes_of
@@ -26,6 +26,10 @@ class AbstractValue:
     weak_type = False
     is_high = False  # True if lowering replaces it by its lo types
     has_qdd = False  # True if values are mutable: a trace follows the type of their state
+    __dir__ = dir_without(
+        "entries in_space is_compatible is_sharded reduction_state sharded_over str_with_sharding text varying_over "
+        "vspace_zero with_axis without_axis"
+    )
 
     def to_tangent_aval(self) -> "AbstractValue":
         raise NotImplementedError(f"{type(self).__name__} has no tangent type")

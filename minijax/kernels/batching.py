@@ -14,6 +14,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.types import ShapedArray
 from minijax.kernels.blocks import Squeezed
+from minijax.kernels.flows import sources_of_results
 from minijax.kernels.grid import INDEX
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
@@ -39,8 +40,27 @@ def batch(
     for i, _ in params["input_output_aliases"]:
         at = i + mapping.num_dynamic_grid_bounds
         operands[at], dims[at] = place(operands[at], dims[at], 0, axis), 0
-    batched = _batched(params, axis.size, dims[first:])
-    return primitive.bind_all(operands, batched), [0] * count
+    results = primitive.bind_all(operands, _batched(params, axis.size, dims[first:]))
+    is_batched = _depend(params, dims[first:])
+    if all(is_batched):
+        return results, [0] * count
+    # All elements are equal; results that count as unbatched let `jacfwd` return the value.
+    single = [
+        x if b else dynamic_index_in_dim(x, 0, 0, keepdims=False) for x, b in zip(results, is_batched, strict=True)
+    ]
+    return single, [0 if b else None for b in is_batched]
+
+
+def _depend(params: dict, dims: Sequence) -> list[bool]:
+    """Whether each result depends on a batched input."""
+    mapping: GridMapping = params["grid_mapping"]
+    scalars, split = mapping.num_index_operands, mapping.num_index_operands + mapping.num_inputs
+    if all(d is not None for d in dims):
+        return [True] * mapping.num_outputs
+    moving = {scalars + k for k, d in enumerate(dims) if d is not None}
+    aliased = {o: i for i, o in params["input_output_aliases"]}
+    sources = sources_of_results(params["jaxpr"], split, mapping.num_outputs)
+    return [not moving.isdisjoint(s) or aliased.get(o) in moving or not s for o, s in enumerate(sources)]
 
 
 def _with_front(x: Any) -> Any:

@@ -139,7 +139,7 @@ no_block_spec = _NoBlockSpec()
 
 @dataclasses.dataclass
 class BlockSpec:
-    """Says how an operand or a result is cut into blocks, one of which the kernel gets in each step of the grid.
+    """Says how an operand or a result is cut into blocks. In each step of the grid the kernel gets one block.
 
     Args:
       block_shape: for each dimension an int, the size of the blocks; None or `pl.squeezed` for a dimension of which

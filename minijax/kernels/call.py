@@ -126,6 +126,7 @@ class _Call:
         out_avals = tuple(map(_result_type, outs))
         grid, bounds = grid_bounds(self.spec.grid)
         mapping, scalar_refs = self.mapping(grid, avals, in_tree, out_avals, out_tree)
+        mapping = mapping.with_result_spaces([getattr(x, "memory_space", None) for x in outs])
         self._check_aliases(avals, out_avals)
         jaxpr, captured = self.traced(mapping, scalar_refs, in_tree, out_tree)
         params = dict(

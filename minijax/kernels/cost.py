@@ -1,4 +1,4 @@
-"""What a function costs, counted from its jaxpr."""
+"""Estimates the cost of a function from its jaxpr."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TRANSCENDENTAL = frozenset("exp log sin cos tan tanh sqrt logistic asin acos at
 
 
 def estimate_cost(fun: Callable, *args: Any, **kwargs: Any) -> CostEstimate:
-    """Returns what a function costs, for `cost_estimate` of `pl.pallas_call`.
+    """Returns the cost of a function, for `cost_estimate` of `pl.pallas_call`.
 
     Operations, products and transcendental functions of the function and of the jitted functions that it calls are
     counted; loops and branches are not. Bytes are those of arguments and results.

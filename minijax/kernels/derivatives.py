@@ -9,7 +9,8 @@ import numpy as np
 
 from minijax.base import cache, dtypes
 from minijax.base.mask import Mask
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
+from minijax.dispatch.jit import call_params, jit_p
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
@@ -105,3 +106,12 @@ def linearize(nonzeros: Sequence[bool], primals: Sequence, params: dict) -> tupl
         return eval_jaxpr(split.tangent.jaxpr, split.tangent.consts, *results[count:], *tangents)
 
     return results[:count], split.out_nonzeros, push
+
+
+def partial_eval_custom(eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> Any:
+    """The known and the staged part of a call that has known and unknown operands, of the interpreted kernel."""
+    if all(unknown_in) or not any(unknown_in):
+        return None
+    closed = interpret.program(tuple([a.aval for a in eqn.invars]), eqn.params, differentiated=True)
+    call = eqn.replace(primitive=jit_p, params=call_params(closed, "pallas_call"), effects=closed.effects)
+    return jit_p.partial_eval_custom(call, unknown_in, policy)

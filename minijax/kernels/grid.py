@@ -32,7 +32,7 @@ class Grid(NamedTuple):
     sizes: tuple[Any, ...]
 
     def size(self, axis: int) -> Any:
-        """The size of an axis. Raises ValueError if there is no such axis."""
+        """The size of an axis. Raises ValueError for an axis that the grid does not have."""
         if not 0 <= axis < len(self.sizes):
             raise ValueError(f"Axis {axis} is out of bounds for grid {self.sizes}")
         return self.sizes[axis]

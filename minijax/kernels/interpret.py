@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.base import cache
 from minijax.higher.fori_loop import fori_loop
-from minijax.higher.while_loop import while_loop
+from minijax.higher.while_loop import Loop, while_p
 from minijax.ir import state
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Literal
 from minijax.ir.refs import Ref
 from minijax.ir.trace import close_over, trace_to_jaxpr
+from minijax.ir.types import ShapedArray, typeof
 from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.grid import dynamic_grid_dim
@@ -21,11 +23,14 @@ from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.uninitialized import uninitialized, uninitialized_element
 from minijax.kernels.writes import written
 from minijax.primitives.convert import convert
+from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
-from minijax.primitives.elementwise import add, div, lt, mul, rem
-from minijax.primitives.moving import reshape
+from minijax.primitives.elementwise import add, div, lt, mul, rem, select
+from minijax.primitives.moving import as_array_or_constant, broadcast_to_shape, reshape
 from minijax.primitives.structural import pad, slice as lax_slice
 from minijax.transforms.prune import prune_closed
+
+_KEEPS_SIGN = frozenset("add mul div rem max min program_id num_programs convert_element_type".split())
 
 
 def program(ins: tuple, params: dict, differentiated: bool = False) -> ClosedJaxpr:
@@ -109,7 +114,7 @@ class _Interpreted:
         if self.differentiated and isinstance(total, np.integer):
             _, *last = fori_loop(0, int(total), lambda _, carry: body(carry), begin)
         else:
-            _, *last = while_loop(lambda carry: lt(carry[0], total), body, begin)
+            _, *last = _while_below(total, body, begin)
         return self._merged(arrays, last)
 
     def _merged(self, arrays: Sequence, changed: Sequence) -> list:
@@ -124,41 +129,42 @@ class _Interpreted:
         """The arrays that steps change, after the step with these numbers."""
         mapping = self.mapping
         scalars = [Ref(x) for x in arrays[: self.first_input]]
-        seen = [i for i in range(len(grid)) if i not in mapping.vmapped_dims]
-        sizes = [np.int32(n) if isinstance(n, int) else n for n in grid]
-        step = Step(tuple([ids[i] for i in seen]), tuple([sizes[i] for i in seen]), mapping.grid_names or ())
-        blocks = [self._starts(b, ids, scalars, step) for b in mapping.block_mappings]
-        refs = list(scalars)
-        for x, block, starts in zip(arrays[self.first_input :], mapping.block_mappings, blocks, strict=False):
-            refs.append(Ref(_read(x, block, starts)))
+        step = self._step(grid, ids)
+        windows = [_window(b, ids, scalars, step) for b in mapping.block_mappings]
+        blocks = arrays[self.first_input : self.first_scratch]
+        refs = [*scalars, *[Ref(_read(x, w)) for x, w in zip(blocks, windows, strict=True)]]
         for i, o in self.shared.items():
             if _same_window(mapping.block_mappings[i - self.first_input], mapping.block_mappings[o - self.first_input]):
                 refs[i] = refs[o]
         refs += [Ref(x) for x in arrays[self.first_scratch :]]
         evaluate(self.jaxpr, [], refs, step)
-        after = []
-        for k, (ref, x) in enumerate(zip(refs, arrays, strict=True)):
-            if self.changes[k]:
-                is_block = self.first_input <= k < self.first_scratch
-                at = k - self.first_input
-                value = ref._value
-                after.append(_written(x, mapping.block_mappings[at], blocks[at], value) if is_block else value)
-        return after
+        whole = [None] * len(arrays)
+        whole[self.first_input : self.first_scratch] = windows
+        return [
+            ref._value if w is None else _written(x, w, ref._value)
+            for ref, x, w, changes in zip(refs, arrays, whole, self.changes, strict=True)
+            if changes
+        ]
 
-    def _starts(self, block: BlockMapping, ids: Sequence, scalars: Sequence[Ref], step: Step) -> list:
-        """The first element of a block on each dimension of the array, and whether it may be negative."""
-        closed = block.index_map_jaxpr
-        numbers = evaluate(closed.jaxpr, closed.consts, [*ids, *scalars], step)
-        starts = []
-        for n, d in zip(numbers, block.block_shape, strict=True):
-            if type(d) in (BoundedSlice, Indirect):
-                raise NotImplementedError(f"pallas_call: a block with the dimension {d} cannot be interpreted")
-            starts.append(mul(n, np.dtype(n.dtype).type(d.block_size)) if type(d) is Blocked else n)
-        return starts
+    def _step(self, grid: list, ids: Sequence) -> Step:
+        """The numbers and sizes of the axes that the kernel sees."""
+        seen = [i for i in range(len(grid)) if i not in self.mapping.vmapped_dims]
+        sizes = [np.int32(grid[i]) if isinstance(grid[i], int) else grid[i] for i in seen]
+        return Step(tuple([ids[i] for i in seen]), tuple(sizes), self.mapping.grid_names or ())
+
+
+def _while_below(total: Any, body: Callable, begin: list) -> list:
+    """Repeats a body while the first value of its carry is below a bound."""
+    avals = [typeof(x) for x in begin]
+    info = DebugInfo("while_loop", "pallas_call")
+    test, of_test = close_over(*trace_to_jaxpr(lambda i, *_: [lt(i, total)], avals, info))
+    repeated, of_body = close_over(*trace_to_jaxpr(lambda *carry: body(carry), avals, info))
+    loop = Loop(len(of_test), test, len(of_body), repeated)
+    return while_p.bind_all([*of_test, *of_body, *begin], loop._asdict())
 
 
 def _numbers_of(i: Any, grid: list) -> list:
-    """The numbers of step `i` on the axes, of which the last is the fastest."""
+    """The numbers of step `i` on the axes; the last axis is the fastest."""
     numbers, rest = [], i
     for axis in reversed(range(len(grid))):
         n = grid[axis]
@@ -176,10 +182,43 @@ def _numbers_of(i: Any, grid: list) -> list:
 # ---- arrays and their blocks -------------------------------------------------------------------------
 
 
+class _Window(NamedTuple):
+    """A block in one step: the first element on each dimension, and how many belong to it where that is not all."""
+
+    block: BlockMapping
+    starts: list
+    limits: dict[int, Any]
+    signed: Sequence[bool]  # whether a start may be negative, which counts from the end
+
+
+def _window(block: BlockMapping, ids: Sequence, scalars: Sequence[Ref], step: Step) -> _Window:
+    """The block of a step. Raises NotImplementedError for a dimension that only SparseCores have."""
+    closed = block.index_map_jaxpr
+    numbers = evaluate(closed.jaxpr, closed.consts, [*ids, *scalars], step)
+    found = numbers
+    if any(type(d) is BoundedSlice for d in block.block_shape):
+        found = block.index_map_out_tree.unflatten(numbers)
+    starts, limits = [], {}
+    for axis, (n, d) in enumerate(zip(found, block.block_shape, strict=True)):
+        if type(d) is Indirect:
+            raise NotImplementedError(f"pallas_call: a block with the dimension {d} cannot be interpreted")
+        if type(d) is BoundedSlice:
+            limits[axis] = n.size
+            n = n.start
+        elif type(d) is Blocked:
+            n = mul(n, np.dtype(n.dtype).type(d.block_size))
+        starts.append(_int32(n) if isinstance(n, int) else n)
+    signed = (True,) * len(starts) if limits else _signed(closed.jaxpr)
+    return _Window(block, starts, limits, signed)
+
+
 def _padded_shape(block: BlockMapping) -> tuple[int, ...]:
     """The shape of the array with whole blocks."""
     shape = []
     for n, d, size in zip(block.array_aval.shape, block.block_shape, block.sizes, strict=True):
+        if type(d) is BoundedSlice:
+            shape.append(n + size)
+            continue
         n += sum(d.padding) if type(d) is Element else 0
         shape.append(-(-n // size) * size)
     return tuple(shape)
@@ -202,18 +241,40 @@ def _cut(x: Any, block: BlockMapping) -> Any:
     return x if x.shape == shape else lax_slice(x, (0,) * len(shape), shape)
 
 
-def _read(x: Any, block: BlockMapping, starts: Sequence) -> Any:
+def _read(x: Any, window: _Window) -> Any:
     """The block of an array, without the dimensions that the kernel does not see."""
+    block = window.block
     if block.sizes != x.shape:
-        x = dynamic_slice(x, starts, block.sizes)
+        x = dynamic_slice(x, window.starts, block.sizes, allow_negative_indices=window.signed)
     return reshape(x, block.ref_aval.shape) if x.shape != block.ref_aval.shape else x
 
 
-def _written(x: Any, block: BlockMapping, starts: Sequence, value: Any) -> Any:
-    """The array with its block replaced."""
+def _written(x: Any, window: _Window, value: Any) -> Any:
+    """The array with its block replaced, as far as elements belong to it."""
+    block, starts, limits, signed = window
     if block.ref_aval.shape != block.sizes:
         value = reshape(value, block.sizes)
-    return value if block.sizes == x.shape else dynamic_update_slice(x, value, starts)
+    for axis, limit in limits.items():
+        belongs = lt(broadcasted_iota(np.int32, block.sizes, axis), broadcast_to_shape(_int32(limit), block.sizes))
+        value = select(belongs, value, dynamic_slice(x, starts, block.sizes, allow_negative_indices=signed))
+    if block.sizes == x.shape and not limits:
+        return value
+    return dynamic_update_slice(x, value, starts, allow_negative_indices=signed)
+
+
+@cache.weak_cache
+def _signed(jaxpr: Jaxpr) -> tuple[bool, ...]:
+    """Whether each result of an index map may be negative, for numbers of steps that are not."""
+    natural = {v for v in jaxpr.invars if type(v.aval) is ShapedArray}
+    is_natural = lambda a: a.val >= 0 if type(a) is Literal else a in natural  # noqa: E731
+    for eqn in jaxpr.eqns:
+        if eqn.primitive.name in _KEEPS_SIGN and all(map(is_natural, eqn.invars)):
+            natural.update(eqn.outvars)
+    return tuple([not is_natural(a) for a in jaxpr.outvars])
+
+
+def _int32(n: Any) -> Any:
+    return convert(as_array_or_constant(n), np.dtype(np.int32))
 
 
 def _same_window(one: BlockMapping, other: BlockMapping) -> bool:

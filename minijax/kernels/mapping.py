@@ -1,4 +1,4 @@
-"""What `pallas_call` knows of its operands: for each the blocks, and for all the grid."""
+"""The grid of a `pallas_call`, and the blocks of its operands and results."""
 
 from __future__ import annotations
 
@@ -42,6 +42,7 @@ class BlockMapping:
     array_aval: ShapedArray
     origin: str  # the name of the operand in messages
     pipeline_mode: Buffered | None = None
+    result_space: Any = None  # the memory space that `out_shape` names for a result
 
     block_aval = ref_aval = property(lambda self: self.transformed_block_aval)
     memory_space = property(lambda self: self.transformed_block_aval.memory_space)
@@ -87,6 +88,13 @@ class GridMapping:
     def replace(self, **changes: Any) -> GridMapping:
         """The mapping with some fields changed."""
         return dataclasses.replace(self, **changes)
+
+    def with_result_spaces(self, spaces: Sequence[Any]) -> GridMapping:
+        """The mapping, whose results are in these memory spaces; None leaves it to the compiler."""
+        if not any(spaces):
+            return self
+        outs = [b.replace(result_space=s) for b, s in zip(self.block_mappings_output, spaces, strict=True)]
+        return self.replace(block_mappings=(*self.in_mappings, *outs))
 
     @property
     def num_dynamic_grid_bounds(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dims import shape_of
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.refs import AbstractRef
 from minijax.ir.types import AbstractValue, ShapedArray
@@ -128,11 +129,11 @@ class barrier_semaphore(semaphore_dtype):
 
 
 class _SemaphoreRules:
-    """How a semaphore is represented where kernels are interpreted: as a counter."""
+    """How a semaphore is represented outside of kernels: by its number."""
 
     @staticmethod
     def physical_element_aval(dtype: Any) -> ShapedArray:
-        return ShapedArray((), np.dtype(np.int16))
+        return ShapedArray((), np.dtype(np.int32))
 
 
 class SemaphoreTy(dtypes.ExtendedDType):
@@ -165,7 +166,7 @@ _SEMAPHORES = {
 
 
 class SemaphoreType(enum.Enum):
-    """Names the kinds of semaphores, each of which is a type for `scratch_shapes` and `run_scoped`.
+    """Names the kinds of semaphores. Each is a type for `scratch_shapes` and `run_scoped`.
 
     A member that is called with a shape is the type of an array of semaphores.
 
@@ -183,8 +184,8 @@ class SemaphoreType(enum.Enum):
     DMA = "dma"
     BARRIER = "barrier"
 
-    def __call__(self, shape: Sequence[int]) -> MemoryRef:
-        return MemoryRef(ShapedArray(tuple(shape), self.dtype), TpuMemorySpace.SEMAPHORE)
+    def __call__(self, shape: Sequence[int] | int) -> MemoryRef:
+        return MemoryRef(ShapedArray(shape_of(shape), self.dtype), TpuMemorySpace.SEMAPHORE)
 
     dtype = property(lambda self: _SEMAPHORES[self.value])
     shape = property(lambda self: ())

@@ -136,7 +136,7 @@ shared_memory_limit: ContextVar[int | None] = ContextVar("shared_memory_limit", 
 def artificial_shared_memory_limit(limit: int) -> Iterator[None]:
     """Context manager: sets how many bytes of shared memory kernels of Mosaic for GPUs may use.
 
-    Nothing reads the limit, since there are no such kernels here.
+    Nothing reads the limit, since Mosaic does not lower kernels for GPUs here.
     """
     token = shared_memory_limit.set(limit)
     try:

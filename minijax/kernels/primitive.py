@@ -8,6 +8,7 @@ from typing import Any
 from minijax.base.errors import warn
 from minijax.kernels import batching, derivatives, interpret
 from minijax.kernels.captured import as_operands
+from minijax.kernels.mosaic import call as mosaic
 from minijax.kernels.triton import module as triton
 from minijax.transforms.discharge import DischargeableCall
 
@@ -33,6 +34,9 @@ class PallasCall(DischargeableCall):
     def linearize(self, nonzeros, primals, **params):
         return derivatives.linearize(nonzeros, primals, params)
 
+    def partial_eval_custom(self, eqn, unknown_in, policy):
+        return derivatives.partial_eval_custom(eqn, unknown_in, policy)
+
     def batch(self, axis, operands, dims, **params):
         return batching.batch(self, axis, operands, dims, params)
 
@@ -50,7 +54,9 @@ def _lowering(platform: str, params: dict) -> Any:
         return _interpreted
     if platform in ("cuda", "rocm"):
         return triton.lower
-    raise NotImplementedError(f"pallas_call: kernels cannot be lowered for {platform} yet. Pass interpret=True.")
+    if platform == "tpu":
+        return mosaic.lower
+    raise NotImplementedError(f"pallas_call: kernels cannot be lowered for {platform}. Pass interpret=True.")
 
 
 def _interpreted(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dict) -> list:

@@ -18,14 +18,15 @@ def written(jaxpr: Jaxpr) -> frozenset[int]:
     variables = {v: i for i, v in enumerate((*jaxpr.constvars, *jaxpr.invars))}
     found: set[int] = set()
     for eqn in jaxpr.eqns:
-        if eqn.primitive.name not in _READS:
-            found.update(variables[v] for v in _written_by(eqn) if v in variables)
+        found.update(variables[v] for v in written_by(eqn) if v in variables)
     return frozenset(found)
 
 
-def _written_by(eqn: JaxprEqn) -> Iterator[Var]:
+def written_by(eqn: JaxprEqn) -> Iterator[Var]:
     """The references among the operands that the equation may write."""
-    bodies = list(_bodies(eqn))
+    if eqn.primitive.name in _READS:
+        return
+    bodies = list(bodies_of(eqn))
     if not bodies:
         yield from (v for v in eqn.invars if type(v) is Var and type(v.aval) is AbstractRef)
     for body, operands in bodies:
@@ -33,7 +34,7 @@ def _written_by(eqn: JaxprEqn) -> Iterator[Var]:
         yield from (v for i, v in enumerate(operands) if i in changed and type(v) is Var)
 
 
-def _bodies(eqn: JaxprEqn) -> Iterator[tuple[Jaxpr, Sequence]]:
+def bodies_of(eqn: JaxprEqn) -> Iterator[tuple[Jaxpr, Sequence]]:
     """The jaxprs that the equation runs, each with the operands that are its constants and inputs."""
     params, invars = eqn.params, eqn.invars
     name = eqn.primitive.name

@@ -406,7 +406,12 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
                [0., 0., 0.]], dtype=float32)
     """
     where = "The error arose in jax.nn.one_hot argument `num_classes`."
-    num_classes, x = concrete_or_error(as_index, num_classes, where), jnp.asarray(x)
+    try:
+        num_classes, x = concrete_or_error(as_index, num_classes, where), jnp.asarray(x)
+    except TypeError as error:
+        if isinstance(error, errors.ConcretizationTypeError):
+            raise
+        raise TypeError(f"{error}. jax.nn.one_hot takes the number of classes, an integer.") from None
     if not jnp.issubdtype(x.dtype, np.integer):
         errors.warn(f"jax.nn.one_hot input should be integer-typed; got dtype={x.dtype}", DeprecationWarning)
     chosen = dtypes.requested_dtype(dtype, "one_hot", float)

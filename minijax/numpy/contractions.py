@@ -19,6 +19,7 @@ from minijax.base.symbolic.dimension import is_int
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
+from minijax.ir.context import extended_name_stack
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
 from minijax.numpy.creation import asarray, zeros_like
@@ -87,7 +88,7 @@ def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]
         if len(names) != rank:
             raise ValueError(
                 f"Einstein sum subscript {names!r} does not contain the correct number of indices for "
-                f"operand {i} of rank {rank}."
+                f"operand {i} of rank {rank}. Write a letter for each of its axes, or `...` for the others."
             )
     for c in output:
         if output.count(c) > 1:
@@ -103,7 +104,8 @@ def _check_sizes(inputs: tuple[str, ...], shapes: tuple) -> None:
         for c, n in zip(names, shape, strict=True):
             if sizes.get(c, 1) != 1 and n not in (1, sizes[c]):
                 raise ValueError(
-                    f"Size of label {c!r} for operand {i} ({n}) does not match previous terms ({sizes[c]})."
+                    f"Size of label {c!r} for operand {i} ({n}) does not match previous terms ({sizes[c]}). "
+                    "Use another letter, or transpose or slice the operand: in einsum a letter has one size."
                 )
             sizes[c] = max(n, sizes.get(c, 1)) if n else 0
 
@@ -256,7 +258,8 @@ def _contracted(
     requested: Any = None,
 ) -> Any:
     values, inputs, output, path = _planned(subscripts, operands, optimize)
-    return _einsum(tuple(values), inputs, output, path, precision, preferred, dot, requested)
+    with extended_name_stack(*([subscripts] if isinstance(subscripts, str) else [])):
+        return _einsum(tuple(values), inputs, output, path, precision, preferred, dot, requested)
 
 
 def einsum_path(

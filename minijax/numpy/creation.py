@@ -57,7 +57,7 @@ def concrete(x: Any, name: str, argument: str) -> Any:
         known = x.concrete_value()
         if known is None:
             where = f"the jnp.{name} argument '{argument}'" if name else argument
-            raise errors.ConcretizationTypeError(x, f"It arose in {where}")
+            raise errors.ConcretizationTypeError(x, f"It arose in {where}. {errors.MAKE_STATIC}")
         x = known
     return np.asarray(x)[()] if isinstance(x, Array) else x
 

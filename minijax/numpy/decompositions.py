@@ -75,10 +75,13 @@ def as_inexact(name: str, *args: Any) -> list:
     return promote_dtypes_inexact(*arrays(f"jnp.linalg.{name}", *args))
 
 
+_SQUARE = "For other matrices there are `jnp.linalg.pinv`, `lstsq` and `svd`."
+
+
 def check_square(what: str, a: Any) -> None:
     shape = typeof(a).shape
     if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise ValueError(f"Argument to {what} must have shape [..., n, n], got {shape}")
+        raise ValueError(f"Argument to {what} must have shape [..., n, n], got {shape}. {_SQUARE}")
 
 
 def eig(a: ArrayLike) -> EigResult:

@@ -56,16 +56,20 @@ def concatenate(
     dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
         if not np.ndim(arrays):
-            raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+            raise ValueError(_SCALARS)
         return _merge_first(_not_empty("concatenate", arrays), axis, dtype)
     parts = _checked_sequence("concatenate", arrays)
     if axis is None:
         return concatenate([ravel(x) for x in parts], 0, dtype)
     if any(typeof(x).ndim == 0 for x in parts):
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+        raise ValueError(_SCALARS)
     axis = dims.canonical_axis(axis, typeof(parts[0]).ndim)
     parts = _in_one_dtype(parts, dtype)
     return value("concatenate", parts[0]) if len(parts) == 1 else structural.concatenate(parts, axis)
+
+
+_SCALARS = "Zero-dimensional arrays cannot be concatenated. `jnp.stack` joins a sequence of scalars."
+_NONE = "Pass a sequence that is not empty."
 
 
 def _not_empty(name: str, arrays: Any) -> Any:
@@ -74,7 +78,7 @@ def _not_empty(name: str, arrays: Any) -> Any:
     if not x.ndim:
         raise TypeError(f"{name}: len() of unsized object, the arrays are one scalar")
     if not x.shape[0]:
-        raise ValueError(f"Need at least one array to {name}.")
+        raise ValueError(f"Need at least one array to {name}. {_NONE}")
     return x
 
 
@@ -83,7 +87,7 @@ def _checked_sequence(name: str, arrays: Any) -> Sequence:
     if not isinstance(arrays, Sequence):
         raise TypeError(f"{name}: the arrays must be given as a sequence or as one array, got {type(arrays)}")
     if not arrays:
-        raise ValueError(f"Need at least one array to {name}.")
+        raise ValueError(f"Need at least one array to {name}. {_NONE}")
     return arraylike(name, *arrays)
 
 
@@ -95,7 +99,7 @@ def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
     if x.ndim == 0:
         raise ValueError("concatenate: Zero-dimensional arrays cannot be concatenated.")
     if x.ndim == 1 and axis is not None:
-        raise ValueError("Zero-dimensional arrays cannot be concatenated.")
+        raise ValueError(_SCALARS)
     x = x if dtype is None else convert(x, dtype)
     if axis is None:
         return ravel(x)
@@ -156,7 +160,11 @@ def stack(
     parts = _checked_sequence("stack", arrays)
     axis = dims.canonical_axis(axis, typeof(parts[0]).ndim + 1)
     if any(typeof(x).shape != typeof(parts[0]).shape for x in parts):
-        raise ValueError("All input arrays must have the same shape.")
+        shapes = ", ".join(str(typeof(x).shape) for x in parts)
+        raise ValueError(
+            f"All input arrays must have the same shape. Got {shapes}. `jnp.stack` joins equal shapes, "
+            "`jnp.concatenate` arrays of other sizes along an axis that they have."
+        )
     return structural.stack(_in_one_dtype(parts, dtype), axis)
 
 
@@ -277,7 +285,10 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
             raise ValueError(f"jax.numpy.{name} with a symbolic number of sections is not supported, got {count}")
         part, rest = divmod(size, count := int(count))
         if rest and equal:
-            raise ValueError(f"{name}: array split does not result in an equal division: rest is {rest}")
+            raise ValueError(
+                f"{name}: array split does not result in an equal division: rest is {rest}. "
+                f"Axis {axis} has size {size}: choose a divisor of it, or use `jnp.array_split`."
+            )
         sizes = [part + (i < rest) for i in range(count)]
     return list(structural.split(ary, sizes, axis))
 

@@ -126,7 +126,10 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     if len(right) < rank:
         raise ValueError(f"solve: input with shape {right} does not have enough dimensions for a right-hand side")
     if not shape[-1] == shape[-2] == right[-rank]:
-        raise ValueError(f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={right}")
+        raise ValueError(
+            f"solve: inconsistent size for core dimension: a.shape={shape} and b.shape={right}. The matrices must be "
+            "square, and b have as many rows; `jnp.linalg.lstsq` takes others."
+        )
     check_ranks("jnp.linalg.solve", (shape, right), (2, rank))
     return mapped(lu.solve, [a, b], [shape[:-2], right[: len(right) - rank]])
 
@@ -611,7 +614,7 @@ def _matrix_norm(x: Any, axes: tuple[int, int], ord: Any, keepdims: bool) -> Any
     if ord == "fro":
         return _euclidean(x, axes, keepdims)
     if ord != "nuc" and (isinstance(ord, str) or extremum is None):
-        raise ValueError(f"Invalid order '{ord}' for matrix norm.")
+        raise ValueError(f"Invalid order '{ord}' for matrix norm. Use 'fro', 'nuc', 1, -1, 2, -2, jnp.inf or -jnp.inf.")
     reducer = partial(reductions.max, initial=0) if extremum is max else reductions.min
     if ord in ("nuc", 2, -2):
         values = svd(shaping.moveaxis(x, axes, (-2, -1)), compute_uv=False)

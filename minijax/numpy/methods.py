@@ -327,7 +327,7 @@ def _common_attributes() -> dict[str, Any]:
 
 def _length(self):
     if not self.aval.shape:
-        raise TypeError("len() of unsized object")
+        raise TypeError(errors.NO_LENGTH)
     return self.aval.shape[0]
 
 
@@ -344,7 +344,7 @@ def _to_scalar(kind: type, reads: bool) -> Callable:
 
     def method(self):
         if self.aval.shape:
-            raise TypeError(f"{errors.SCALARS_ONLY}{self.aval.ndim}")
+            raise TypeError(errors.SCALARS_ONLY.format(self.aval.ndim))
         if reads and self.is_concrete():
             return kind(self.concrete_value())
         raise errors.ConcretizationTypeError(
@@ -367,7 +367,9 @@ def _index(self):
 def _item(self, *args):
     if self.is_concrete():
         return np.asarray(self.concrete_value()).item(*args)
-    raise errors.ConcretizationTypeError(self, "This occurred in the item() method of jax.Array")
+    raise errors.ConcretizationTypeError(
+        self, "This occurred in the item() method of jax.Array. Return the array, and call item() on the result."
+    )
 
 
 def _reject_array(self, *args, **kwargs):

@@ -80,7 +80,8 @@ def pad(array: ArrayLike, pad_width: Any, mode: str | Callable = "constant", **k
     if callable(mode):
         return _pad_by_function(array, widths, mode, kwargs)
     if mode not in _OPTIONS:
-        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad.")
+        known = ", ".join(_OPTIONS)
+        raise NotImplementedError(f"Unimplemented padding mode '{mode}' for np.pad. Use a function or one of: {known}.")
     unknown = set(kwargs) - set(_OPTIONS[mode])
     if unknown:
         raise ValueError(f"pad: unsupported keyword arguments for mode '{mode}': {unknown}")

@@ -73,7 +73,9 @@ def matmul(
     check_no_float0("matmul", a, b)
     for i, x in enumerate((a, b)):
         if not typeof(x).ndim:
-            raise ValueError(f"matmul input operand {i} must have ndim at least 1, but it has ndim 0")
+            raise ValueError(
+                f"matmul input operand {i} must have ndim at least 1, but it has ndim 0. `*` multiplies by a scalar."
+            )
     check_equal_sizes("matmul", typeof(a), typeof(b), *_contracted(typeof(a).ndim, typeof(b).ndim))
     left, right = typeof(a).shape[:-2], typeof(b).shape[:-2]
     rank = len(broadcast_shapes(left, right))

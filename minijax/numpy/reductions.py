@@ -44,12 +44,14 @@ def static_axis(axis: Axis) -> Any:
         if axis is None or type(axis) is int:
             return axis
         if isinstance(axis, Tracer):
-            raise errors.ConcretizationTypeError(axis, "The axis argument must be known statically.")
+            raise errors.ConcretizationTypeError(
+                axis, f"The axis argument must be known statically. {errors.MAKE_STATIC}"
+            )
         try:
             return operator.index(axis)
-        except TypeError:
+        except TypeError as error:
             if isinstance(axis, str):
-                raise
+                raise TypeError(f"{error}. Axes are numbered, got axis={axis!r}.") from None
         return tuple(static_axis(a) for a in axis)
     except Exception as error:
         hide_frames(error)
@@ -60,7 +62,9 @@ def _reduced_axis(name: str, axis: Axis) -> Any:
     """As `static_axis`. Raises NameError for the name of an unbound axis, as collectives do."""
     if isinstance(axis, str):
         if name in ("all", "any", "prod"):
-            raise NotImplementedError(f"Named reductions not implemented for jnp.{name}()")
+            raise NotImplementedError(
+                f"Named reductions not implemented for jnp.{name}(). Reduce what `lax.all_gather` gives for {axis!r}."
+            )
         axis_size(axis, "psum")
     return static_axis(axis)
 
@@ -128,7 +132,9 @@ class Reducer:
         a = as_type(a, computed)
         extremum = self.start is None
         if extremum and initial is None and not size_along(a, axes):
-            raise ValueError(f"zero-size array to reduction operation {self.name} which has no identity")
+            raise ValueError(
+                f"zero-size array to reduction operation {self.name} which has no identity. Pass `initial`."
+            )
         if where is not None:
             if extremum and initial is None:
                 raise ValueError(
@@ -411,7 +417,7 @@ def _extremal_place(name: str, op: Callable, what: str, example: str) -> Callabl
         else:
             at = axis
         if not typeof(a).shape[at]:
-            raise ValueError(f"attempt to get {name} of an empty sequence")
+            raise ValueError(f"attempt to get {name} of an empty sequence. Check the size of axis {at} first.")
         index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())
         return moving.expand_dims(index, canonical_axes(axis, len(shape))) if keepdims else index
 

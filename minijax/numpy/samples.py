@@ -180,7 +180,10 @@ def interp(
 def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond_left: bool, beyond_right: bool) -> Any:
     x, xp, fp = values("interp", x, xp, fp)
     if xp.ndim != 1 or xp.shape != fp.shape:
-        raise ValueError("interp: xp and fp must be one-dimensional arrays of equal size")
+        raise ValueError(
+            f"interp: xp and fp must be one-dimensional arrays of equal size, got shapes {xp.shape} and {fp.shape}. "
+            "`jax.vmap` interpolates several tables, `jax.scipy.interpolate` on grids."
+        )
     x, xp = map(asarray, promote_dtypes_inexact(x, xp))
     (fp,) = map(asarray, promote_dtypes_inexact(fp))
     if is_complex(x):

@@ -95,7 +95,10 @@ def _fill_in(have: tuple, shape: Any, error: type[Exception]) -> tuple[int, ...]
     sizes = dims.shape_of_iterable(shape)
     total = math.prod(have)
     if sizes.count(-1) > 1:
-        raise error(f"reshape: can only specify one unknown axis size with a `-1` value, got {sizes}")
+        raise error(
+            f"reshape: can only specify one unknown axis size with a `-1` value, got {sizes}. Replace the others by "
+            "numbers."
+        )
     known = math.prod([n for n in sizes if n != -1])
     if any(is_int(n) and n < -1 for n in sizes):
         raise TypeError(f"reshape: sizes must be nonnegative or -1, got {sizes}")
@@ -103,7 +106,10 @@ def _fill_in(have: tuple, shape: Any, error: type[Exception]) -> tuple[int, ...]
         rest = _quotient(total, known, have, sizes, error)
         return tuple(rest if n == -1 else n for n in sizes)
     if known != total:
-        raise error(f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known})")
+        raise error(
+            f"cannot reshape array of shape {have} (size {total}) into shape {sizes} (size {known}). The sizes must be "
+            "equal; -1 stands for the axis length that makes them so."
+        )
     return sizes
 
 
@@ -214,7 +220,10 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """
     a = value("swapaxes", a)
     order = np.arange(a.ndim)  # its indexing checks the bounds
-    order[axis1], order[axis2] = order[axis2], order[axis1]
+    try:
+        order[axis1], order[axis2] = order[axis2], order[axis1]
+    except IndexError as error:
+        raise IndexError(f"swapaxes: {error}. The array has {a.ndim} axes, counted from 0.") from None
     return moving.transpose(a, order.tolist())
 
 
@@ -358,7 +367,8 @@ def broadcast_to(array: ArrayLike, shape: DimSize | Shape, *, out_sharding: Shar
         )
     if any(n not in (1, m) for n, m in zip(array.shape, shape[len(shape) - array.ndim :], strict=True)):
         raise ValueError(
-            f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}"
+            f"broadcast_to: Incompatible shapes for broadcasting: {array.shape} and requested shape {shape}. Aligned "
+            "at their ends, sizes must be equal, or 1 in the array: `x[:, None]` inserts an axis."
         )
     requested = sharding.requested_sharding("jnp.broadcast_to", out_sharding, len(shape))
     if requested is not None:

@@ -25,7 +25,10 @@ _MODES = ("full", "same", "valid")
 def _conv(x: Any, y: Any, mode: str, name: str, precision: Any, preferred_element_type: Any) -> Any:
     shapes = typeof(x).shape, typeof(y).shape
     if len(shapes[0]) != 1 or len(shapes[1]) != 1:
-        raise ValueError(f"{name}() only support 1-dimensional inputs, got shapes {shapes[0]} and {shapes[1]}.")
+        raise ValueError(
+            f"{name}() only support 1-dimensional inputs, got shapes {shapes[0]} and {shapes[1]}. "
+            f"`jax.scipy.signal.{name}` takes any rank."
+        )
     x, y = (promote_dtypes_inexact if preferred_element_type is None else promote_dtypes)(x, y)
     is_swapped = shapes[0][0] < shapes[1][0]
     if name == "correlate":

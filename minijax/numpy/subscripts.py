@@ -267,6 +267,14 @@ class _IndexUpdateHelper:
     def __getitem__(self, index: Any) -> "_IndexUpdateRef":
         return _IndexUpdateRef(self.array, index)
 
+    def __getattr__(self, name: str) -> Any:
+        text = f"{type(self).__name__!r} object has no attribute {name!r}. Index first: `x.at[index].{name}(...)`."
+        try:
+            raise AttributeError(text, name=name, obj=self)
+        except AttributeError as error:
+            error.__traceback__ = None  # the error is shown at the user's line
+            raise
+
     def __repr__(self):
         return f"_IndexUpdateHelper({self.array!r})"
 
@@ -394,7 +402,7 @@ def iterate(x: Any) -> Any:
     """The items of `x` along its first axis. Raises TypeError for an array of rank 0."""
     aval = typeof(x)
     if not aval.shape:
-        raise TypeError("iteration over a 0-d array")
+        raise TypeError("iteration over a 0-d array. `jnp.atleast_1d` gives it an axis.")
     if type(x) is PRNGKeyArray and state.is_eager():
         # As in jax, this does not consume the keys.
         return (key_array(x._impl, words) for words in iterate(x._base_array))

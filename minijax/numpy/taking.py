@@ -99,7 +99,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
         raise IndexError("Cannot do a non-empty jnp.take() from an empty axis.")
     is_bool = indices.dtype == np.bool_ and mode in ("fill", None)
     if indices.size and not (is_bool or dtypes.issubdtype(indices.dtype, np.integer)):
-        raise ValueError(f"take: indices must have an integer type, got {indices.dtype}")
+        raise ValueError(f"take: indices must have an integer type, got {indices.dtype}. Use `indices.astype(int)`.")
     indices, gather_mode = _for_gather(indices, size, mode)
     offsets = (*range(axis), *range(axis + indices.ndim, a.ndim + indices.ndim - 1))
     sizes = tuple(1 if i == axis else n for i, n in enumerate(a.shape))
@@ -121,7 +121,7 @@ def _for_gather(indices: Any, size: int, mode: str | None) -> tuple[Any, GatherS
     if mode == "clip":
         return indices, GatherScatterMode.CLIP
     if mode not in ("fill", None):
-        raise ValueError(f"Invalid mode '{mode}' for np.take")
+        raise ValueError(f"Invalid mode '{mode}' for np.take. Use 'fill', 'clip' or 'wrap'.")
     n = size if indices.weak_type or indices.dtype == np.bool_ else scalar_as(size, indices.dtype)
     return choose(less(indices, 0), add(indices, n), indices), GatherScatterMode.FILL_OR_DROP
 
@@ -420,7 +420,7 @@ def known(name: str, x: Any) -> np.ndarray:
         raise errors.ConcretizationTypeError(
             x,
             f"The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX "
-            "transformations.",
+            "transformations. Pass size=n.",
         )
     return np.asarray(x.concrete_value() if isinstance(x, Tracer) else x)
 

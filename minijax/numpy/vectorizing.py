@@ -7,6 +7,8 @@ from typing import Any
 
 from minijax.api.vmap import vmap
 from minijax.base import tree
+from minijax.base.source import hide_frames
+from minijax.ir.body import check_callable
 from minijax.ir.types import typeof
 from minijax.numpy.creation import asarray
 from minijax.primitives.moving import expand_dims
@@ -30,7 +32,8 @@ def check_core(shape: tuple, names: tuple[str, ...], sizes: dict[str, int], wher
     for name, size in zip(names, shape, strict=True):
         if sizes.setdefault(name, size) != size:
             mismatch = f"{name!r}: {size} vs {sizes[name]}"
-            raise ValueError(f"inconsistent size for core dimension {mismatch} {where}")
+            advice = "Slice the arguments to one size, or name the dimensions differently in the signature."
+            raise ValueError(f"inconsistent size for core dimension {mismatch} {where}. {advice}")
 
 
 def checked_results(f: Callable, signatures: list[tuple[str, ...]], sizes: dict[str, int], where: str) -> Callable:
@@ -139,8 +142,7 @@ def _with_mapped_keywords(
 
 
 def _check_vectorizable(pyfunc: Any, excluded: Collection) -> None:
-    if not callable(pyfunc):
-        raise TypeError(f"Expected a callable value, got {pyfunc}")
+    check_callable(pyfunc, "jax.numpy.vectorize")
     if not all(isinstance(e, (str, int)) for e in excluded):
         raise TypeError(f"jax.numpy.vectorize can only exclude integer or string arguments, but {excluded=}")
     if any(isinstance(e, int) and e < 0 for e in excluded):
@@ -166,5 +168,9 @@ def _split_shapes(shapes: list, cores: list[tuple[str, ...]], where: str) -> tup
             )
         split = len(shape) - len(names)
         leads.append(shape[:split])
-        check_core(shape[split:], names, sizes, where)
+        try:
+            check_core(shape[split:], names, sizes, where)
+        except ValueError as error:
+            hide_frames(error)
+            raise
     return leads, sizes

@@ -18,7 +18,7 @@ import numpy as np
 from minijax.base import config, html
 from minijax.base.naming import known_as
 from minijax.base.thread import entered, thread
-from minijax.base.util import ByKey, Immutable
+from minijax.base.util import ByKey, Immutable, dir_without
 
 
 @known_as("jax._src.mesh.AxisType")
@@ -113,6 +113,7 @@ class PartitionSpec(ByKey, Immutable):
 
     __slots__ = ("_partitions", "unreduced", "reduced", "__weakref__")
     UNCONSTRAINED = UNCONSTRAINED
+    __dir__ = dir_without("identify mesh_axes padded")
 
     def __new__(cls, *partitions, unreduced=frozenset(), reduced=frozenset()):
         axes = _axis_set(unreduced, "unreduced"), _axis_set(reduced, "reduced")
@@ -277,6 +278,7 @@ class BaseMesh(Immutable):
     axis_names: tuple
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
+    __dir__ = dir_without("has_axes_of identify")
 
     @property
     def shape(self) -> collections.OrderedDict:
@@ -525,7 +527,7 @@ class Mesh(BaseMesh, contextlib.ContextDecorator):
             raise ValueError(
                 "Mesh requires the ndim of its first argument (`devices`) to equal the length of its second "
                 f"argument (`axis_names`), but got devices.ndim == {devices.ndim} and "
-                f"len(axis_names) == {len(axis_names)}."
+                f"len(axis_names) == {len(axis_names)}. Reshape the array of devices, or name each of its axes."
             )
         axis_types = _axis_types(axis_types, axis_names, "Mesh")
         key = (devices.shape, tuple(devices.flat), axis_names, axis_types)

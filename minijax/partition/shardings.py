@@ -13,7 +13,7 @@ import numpy as np
 from minijax.base import cache, html
 from minijax.base.naming import known_as
 from minijax.base.native import replicated, tiles_of
-from minijax.base.util import ByKey
+from minijax.base.util import ByKey, dir_without
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
     UNCONSTRAINED,
@@ -82,6 +82,7 @@ class Sharding:
 
     # Subclasses define `_device_assignment` (devices in order), `memory_kind` and `_positions`.
     is_fully_replicated: Any  # a property
+    __dir__ = dir_without("axis_numbers grid_of identify tiling")
 
     def _positions(self, ndim: int) -> Iterator[tuple[Any, tuple[tuple[int, int], ...]]]:
         """For each device in order: for each dimension, (index of its shard, number of shards)."""
@@ -323,7 +324,7 @@ class NamedSharding(ByKey, Sharding):
             scalar = " For scalars the PartitionSpec should be P()" if not aval_shape else ""
             raise ValueError(
                 f"Sharding {self} is only valid for values of rank at least {len(self.spec)}, but was "
-                f"applied to a value of rank {len(aval_shape)}.{scalar}"
+                f"applied to a value of rank {len(aval_shape)}.{scalar or ' Leave out entries of the spec.'}"
             )
 
     def devices_indices_map(self, global_shape: tuple[int, ...]) -> dict:
@@ -366,11 +367,14 @@ def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
     names, used = set(mesh.axis_names), set()
     for axis in spec.mesh_axes:
         if axis not in names:
-            raise ValueError(f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}.")
+            raise ValueError(
+                f"Resource axis: {axis} of {spec} is not found in mesh: {mesh.axis_names}. Use these names, or another "
+                "mesh."
+            )
         if axis in used:
             raise DuplicateSpecError(
                 "A single NamedSharding spec specification can map every mesh axis to at most one positional "
-                f"dimension, but {spec} has duplicate entries for `{axis}`"
+                f"dimension, but {spec} has duplicate entries for `{axis}`. Keep one of them."
             )
         used.add(axis)
     for name, axes in (("Unreduced", spec.unreduced), ("Reduced", spec.reduced)):

@@ -85,7 +85,7 @@ def _check_numeric(x: np.ndarray, given: Any) -> None:
     if x.dtype.kind in "OSUMmV" and x.dtype not in dtypes.BY_NAME.values() and x.dtype != dtypes.float0:
         raise TypeError(
             f"Value '{given}' with dtype {x.dtype} is not a valid JAX array type. Only arrays of numeric types are "
-            "supported by JAX."
+            "supported by JAX. Convert it to numbers first, or keep it in a NumPy array or a list."
         )
 
 
@@ -111,7 +111,12 @@ def _from_list(x: Any, dtype: Any) -> Any:
             f"Value '{x}' with dtype object is not a valid JAX array type. Only arrays of numeric types "
             "are supported by JAX."
         )
-    array = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
+    try:
+        array = np.array(x, dtype=dtype if leaves else dtype or dtypes.default_float_dtype())
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(f"{error} Pad the lists to equal lengths, or keep them in a list of arrays.") from None
     return _from_numpy(array, dtype)
 
 
@@ -126,7 +131,7 @@ def _leaves(x: Any) -> list:
     """The leaves of nested lists. Raises ValueError for None."""
     leaves = list(x) if isinstance(x, range) else tree.tree_leaves(x, is_leaf=lambda y: y is None)
     if any(y is None for y in leaves):
-        raise ValueError("None is not a valid value for jnp.array")
+        raise ValueError("None is not a valid value for jnp.array: leave it out, or use a number such as jnp.nan.")
     return list(map(unwrapped, leaves))
 
 

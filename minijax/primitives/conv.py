@@ -269,7 +269,8 @@ def _check_groups(x: Shape, kernel: Shape, features: int, batches: int) -> None:
     if x[1] // features != kernel[1]:
         raise ValueError(
             f"{name} lhs feature dimension size divided by feature_group_count must equal the rhs input "
-            f"feature dimension size, but {x[1]} // {features} != {kernel[1]}."
+            f"feature dimension size, but {x[1]} // {features} != {kernel[1]}. Give the kernel that many input "
+            "features, or say where the features are, by dimension_numbers."
         )
 
 
@@ -339,7 +340,10 @@ def conv_dimension_numbers(
         return dimension_numbers
     ndim = len(lhs_shape)
     if ndim != len(rhs_shape):
-        raise TypeError(f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}.")
+        raise TypeError(
+            f"convolution requires lhs and rhs ndim to be equal, got {ndim} and {len(rhs_shape)}. The images need axes "
+            "for batch and features beside the spatial ones, the kernel axes for output and input features."
+        )
     if dimension_numbers is None:
         return ConvDimensionNumbers(*[tuple(range(ndim))] * 3)
     what = "convolution dimension_numbers"

@@ -408,7 +408,7 @@ def check_equal_sizes(
         if pairs:
             i, j = pairs[0]
             text += f" Axis {i} of the first operand has size {lhs.shape[i]}, axis {j} of the second {rhs.shape[j]}:"
-        raise TypeError(f"{text} {name} of {lhs.str_short()} and {rhs.str_short()}.")
+        raise TypeError(f"{text} {name} of {lhs.str_short()} and {rhs.str_short()}. Transpose or slice one.")
 
 
 def _rank(dtype: Any) -> tuple:

@@ -62,7 +62,10 @@ class DynamicUpdateSlice(JointlyLinear):
 
     def infer(self, x, update, *starts):
         if update.ndim != x.ndim:
-            raise TypeError(f"{self.name}: update shape {update.shape} and operand shape {x.shape} differ in rank")
+            raise TypeError(
+                f"{self.name}: update shape {update.shape} and operand shape {x.shape} differ in rank. Add axes of "
+                "size 1 to the update, with `jnp.expand_dims`."
+            )
         if any(u > n for u, n in zip(update.shape, x.shape, strict=True)):
             raise TypeError(f"{self.name}: update shape {update.shape} exceeds operand shape {x.shape}")
         if len(starts) != x.ndim:
@@ -134,7 +137,9 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
         else:
             start_indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(indices_shape[0])]
     if len(start_indices) != len(shape):
-        raise ValueError(f"{name}: {len(start_indices)} indices for operand dimensions {shape}")
+        raise ValueError(
+            f"{name}: {len(start_indices)} indices for operand dimensions {shape}. Give a start for every axis."
+        )
     allowed = (allow_negative,) * len(shape) if isinstance(allow_negative, bool) else allow_negative
     return [_from_front(i, n, a) for i, n, a in zip(start_indices, shape, allowed, strict=True)]
 

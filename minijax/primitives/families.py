@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, errors
 from minijax.base.errors import ShardingTypeError
 from minijax.base.source import hide_frames
 from minijax.base.symbolic.dimension import is_int
@@ -102,8 +102,11 @@ def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
     for i, a in enumerate(avals):
         if not kinds.accepts(a.dtype):
             at = f" at position {i}" if len(avals) > 1 else ""
+            other = "Take `x.real` or `abs(x)`" if dtypes.is_complex(a.dtype) else "Convert it with `x.astype`"
+            advice = errors.NUMBERS_OF_KEYS if dtypes.is_extended(a.dtype) else f"{other} first."
             raise TypeError(
-                f"{name} does not accept dtype {a.dtype.name}{at}. Accepted dtypes{at} are subtypes of {kinds}."
+                f"{name} does not accept dtype {a.dtype.name}{at}. Accepted dtypes{at} are subtypes of {kinds}. "
+                f"{advice}"
             )
 
 
@@ -112,8 +115,9 @@ def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
     if any(a.dtype != avals[0].dtype for a in avals[1:]):
         names = ", ".join(a.dtype.name for a in avals)
         similar = _SIMILAR.get(name)
-        tip = f" (Tip: jnp.{similar} is a similar function that does automatic type promotion on inputs)."
-        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}.{tip if similar else ''}")
+        tip = f"(Tip: jnp.{similar} is a similar function that does automatic type promotion on inputs)."
+        advice = tip if similar else "Convert them to one dtype with `astype`."
+        raise TypeError(f"lax.{name} requires arguments to have the same dtypes, got {names}. {advice}")
 
 
 # The functions of jax.numpy for operations, which promote dtypes.
@@ -122,7 +126,7 @@ _SIMILAR = {
     "gt": "greater", "le": "less_equal", "lt": "less", "max": "maximum", "min": "minimum", "mul": "multiply",
     "ne": "not_equal", "nextafter": "nextafter", "or": "bitwise_or", "pow": "power", "rem": "fmod",
     "shift_left": "left_shift", "shift_right_arithmetic": "right_shift", "shift_right_logical": "right_shift",
-    "sub": "subtract", "xor": "bitwise_xor",
+    "sub": "subtract", "xor": "bitwise_xor", "concatenate": "concatenate",
 }  # fmt: skip
 
 
@@ -134,14 +138,18 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
     ranked = [s for s in shapes if s]
     ranks = {len(s) for s in ranked}
     if len(ranks) > 1:
-        raise TypeError(f"{name}: arrays must have the same number of dimensions, got {ranks}")
+        raise TypeError(
+            f"{name}: arrays must have the same number of dimensions, got {ranks}. The operators and functions of "
+            "jax.numpy broadcast ranks; `jnp.expand_dims` adds axes."
+        )
     out = []
     for i, sizes in enumerate(zip(*ranked, strict=True)):
         larger = {d for d in sizes if d != 1}
         if len(larger) > 1:
             raise TypeError(
                 f"{name} got incompatible shapes for broadcasting: {', '.join(map(str, shapes))}. Along axis "
-                f"{i - len(ranked[0])} the sizes must be equal or 1, they are {', '.join(map(str, sizes))}."
+                f"{i - len(ranked[0])} the sizes must be equal or 1, they are {', '.join(map(str, sizes))}. Slice "
+                "or transpose an operand, or insert an axis of size 1 (`x[:, None]`)."
             )
         out.append(larger.pop() if larger else 1)
     return tuple(out)

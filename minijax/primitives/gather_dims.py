@@ -35,7 +35,8 @@ class GatherScatterMode(enum.Enum):
         if isinstance(s, GatherScatterMode):
             return s
         if s is not None and not isinstance(s, str) or s not in _MODES:
-            raise ValueError(f'Unknown gather mode "{s}"')
+            modes = ", ".join(sorted(filter(None, _MODES)))
+            raise ValueError(f'Unknown gather mode "{s}". Use None or one of: {modes}.')
         return _MODES[s]
 
 
@@ -182,7 +183,10 @@ def check_slices(numbers: GatherDimensionNumbers, sizes: Sequence[int], x: Shape
         )
     for i, (size, bound) in enumerate(zip(sizes, x.shape, strict=True)):
         if not 0 <= size <= bound and 0 not in indices.shape[:-1]:
-            raise TypeError(f"Slice size at index {i} in gather op is out of range, got {size} for size {bound}")
+            raise TypeError(
+                f"Slice size at index {i} in gather op is out of range, got {size} for size {bound}. Take at most "
+                f"{bound} elements of axis {i}."
+            )
     collapsed, batching = numbers.collapsed_slice_dims, numbers.operand_batching_dims
     for can, axes, bounds in (("collapse slice", collapsed, [1]), ("have operand batching", batching, [0, 1])):
         for at, i in enumerate(axes):
@@ -243,7 +247,7 @@ _INT = int | np.integer
 @tree.register_pytree_node_class
 @dataclasses.dataclass
 class Slice:
-    """A slice of `size` elements from `start`, which may be an array, with step `stride`."""
+    """Selects `size` elements from `start`, which may be an array, with step `stride`."""
 
     start: Any
     size: Any

@@ -33,7 +33,7 @@ from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 def check_nonnegative(name: str, values: Sequence[int]) -> None:
     """Raises TypeError if a value is negative."""
     if any(v < 0 for v in values):
-        raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}.")
+        raise TypeError(f"{name} must have every element be nonnegative, got {tuple(values)}. Use sizes from 0.")
 
 
 def _sums(sharding: Any) -> tuple[frozenset, frozenset]:
@@ -173,7 +173,7 @@ class Transpose(FirstOrder, Linear1):
         if sorted(permutation) != list(range(x.ndim)):
             raise TypeError(
                 f"transpose permutation isn't a permutation of operand dimensions, got permutation "
-                f"{permutation} for operand shape {x.shape}."
+                f"{permutation} for operand shape {x.shape}. Name every axis of the operand once."
             )
         return [ShapedArray(tuple(x.shape[i] for i in permutation), x.dtype, x.weak_type)]
 
@@ -335,7 +335,8 @@ def _check_broadcast(aval: ShapedArray, shape: tuple, axes: tuple) -> None:
             raise TypeError(
                 "broadcast_in_dim operand dimension sizes must either be 1, or be equal to their "
                 f"corresponding dimensions in the target broadcast shape; got operand of shape {aval.shape}, "
-                f"target broadcast shape {shape}, broadcast_dimensions {axes}."
+                f"target broadcast shape {shape}, broadcast_dimensions {axes}. Give each operand axis the number of a "
+                "target axis of its size."
             )
     if len(set(axes)) != len(axes):
         raise TypeError(f"broadcast_in_dim broadcast_dimensions must not contain duplicates; got {axes}.")

@@ -26,6 +26,7 @@ def check_arraylike(name: str, *args: Any) -> None:
             why = f" {passed_ref(typeof(x), name)}" if isinstance(x, Ref) else ""
             if isinstance(x, list | tuple):
                 why = " `jnp.array` makes an array of a list."
+            why = why or " Pass an array or a number."
             raise TypeError(f"{name} requires ndarray or scalar arguments, got {type(x)} at position {i}.{why}")
 
 
@@ -118,7 +119,8 @@ def check_ranks(name: str, shapes: Sequence, cores: Sequence[int] | None = None)
     if mode == "raise":
         raise ValueError(
             f"Operands could not be broadcast together for {name} on shapes {listed} and with the config "
-            f"option jax_numpy_rank_promotion='raise'. For more information, see {GUIDE}."
+            f"option jax_numpy_rank_promotion='raise'. Add axes with `jnp.expand_dims`, or set it to 'allow'. For more "
+            f"information, see {GUIDE}."
         )
     errors.warn(
         f"Following NumPy automatic rank promotion for {name} on shapes {listed}. Set the "
@@ -195,7 +197,7 @@ def _promote(name, promote, args):
         if isinstance(error, dtypes.TypePromotionError) or not any(map(dtypes.is_extended, kinds)):
             raise
         names = ", ".join(map(str, kinds))
-        raise TypeError(f"{name} does not accept dtypes {names}.") from None
+        raise TypeError(f"{name} does not accept dtypes {names}. {errors.NUMBERS_OF_KEYS}") from None
     return promote_shapes(name, *args)
 
 

@@ -149,7 +149,10 @@ class TopK(Primitive):
         if k < 0:
             raise ValueError(f"top_k: k must be nonnegative, got {k}")
         if k > x.shape[axis]:
-            raise ValueError(f"top_k: k={k} is larger than the size along axis {axis} of shape {x.shape}")
+            raise ValueError(
+                f"top_k: k={k} is larger than the size along axis {axis} of shape {x.shape}. Use at most "
+                f"{x.shape[axis]}."
+            )
         if dtypes.is_complex(x.dtype):
             raise ValueError(f"top_k: complex numbers have no order, got dtype {x.dtype}.")
         if is_int(x.shape[axis]) and x.shape[axis] > 2**31:

@@ -96,7 +96,7 @@ class SliceAt(FirstOrder):
         if any(s < 0 for s in slice_sizes):
             raise TypeError(f"{self.name}: slice_sizes must not be negative, got {slice_sizes}")
         if any(s > n for s, n in zip(slice_sizes, x.shape, strict=True)):
-            raise TypeError(f"{self.name}: slice_sizes {slice_sizes} exceed the operand's shape {x.shape}")
+            raise TypeError(f"{self.name}: slice_sizes {slice_sizes} exceed the operand's shape {x.shape}. Take fewer.")
         check_starts(self.name, starts)
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
@@ -177,7 +177,9 @@ def _check_slice(x, starts, limits, strides):
             raise TypeError(f"slice: {name} {values} must have one entry per axis of operand shape {x.shape}")
     moving.check_nonnegative("slice start_indices", starts)
     if any(limit > size for limit, size in zip(limits, x.shape, strict=True)):
-        raise TypeError(f"slice: limit_indices {limits} exceed the operand's shape {x.shape}")
+        raise TypeError(
+            f"slice: limit_indices {limits} exceed the operand's shape {x.shape}. Lower them; `x[start:limit]` clips."
+        )
     if any(limit < start for start, limit in zip(starts, limits, strict=True)):
         raise TypeError(f"slice: limit_indices {limits} are less than start_indices {starts}")
     if strides is not None and any(s <= 0 for s in strides):
@@ -223,7 +225,10 @@ class Pad(JointlyLinear):
 
     def infer(self, x, value, *, padding_config):
         if x.dtype != value.dtype:
-            raise TypeError(f"pad: operand ({x.dtype.name}) and padding_value ({value.dtype.name}) must be same dtype")
+            raise TypeError(
+                f"pad: operand ({x.dtype.name}) and padding_value ({value.dtype.name}) must be same dtype. Convert the "
+                f"value: `jnp.{x.dtype.name}(value)`."
+            )
         if value.shape:
             raise ValueError(f"pad: padding_value must be a scalar, got shape {value.shape}")
         if len(padding_config) != x.ndim:
@@ -292,11 +297,18 @@ class Concatenate(Join):
     def infer(self, *xs, dimension):
         shapes = [x.shape for x in xs]
         if len({len(s) for s in shapes}) > 1:
-            raise TypeError(f"Cannot concatenate arrays of different ranks, got shapes {_listed(shapes)}")
+            raise TypeError(
+                f"Cannot concatenate arrays with different numbers of dimensions: got {_listed(shapes)}. Reshape one, "
+                "or add axes with `jnp.expand_dims`."
+            )
         if not 0 <= dimension < xs[0].ndim:
             raise TypeError(f"concatenate: dimension {dimension} out of bounds for shapes {_listed(shapes)}")
         if len({s[:dimension] + s[dimension + 1 :] for s in shapes}) > 1:
-            raise TypeError(f"Cannot concatenate shapes {_listed(shapes)}: they differ beside dimension {dimension}")
+            raise TypeError(
+                "Cannot concatenate arrays with shapes that differ in dimensions other than the one being "
+                f"concatenated: concatenating along dimension {dimension} for shapes {_listed(shapes)}. Slice or pad "
+                "them to equal sizes, or join them along another dimension."
+            )
         check_same_dtypes(self.name, *xs)
         shape = resized(shapes[0], dimension, sum(s[dimension] for s in shapes))
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
@@ -509,7 +521,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     if any(aval.shape[a] != 1 for a in axes):
         raise ValueError(
             "squeeze: cannot select an axis to squeeze out which has size not equal to one, got "
-            f"shape={aval.shape} and dimensions={axes}"
+            f"shape={aval.shape} and dimensions={axes}. Drop a longer axis by an index or a reduction."
         )
     if not axes and isinstance(array, Array):
         return array
@@ -652,7 +664,10 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
         raise TypeError(f"broadcast_shapes: Only non-negative indices are allowed when broadcasting, got {shapes}")
     sizes = [{n for n in column if n != 1} or {1} for column in zip(*padded, strict=True)]
     if any(len(column) > 1 for column in sizes):
-        raise ValueError(f"Incompatible shapes for broadcasting: {shapes=}")
+        raise ValueError(
+            f"Incompatible shapes for broadcasting: {shapes=}. Aligned at their ends, the sizes of an axis must be "
+            "equal or 1: slice an operand, or insert an axis of size 1 (`x[:, None]`)."
+        )
     return tuple(column.pop() for column in sizes)
 
 

@@ -53,7 +53,10 @@ def padtype_to_pads(
         raise TypeError(f"padtype_to_pads: Unknown padding type: {padding}.")
     kind = padding.upper()
     if kind not in ("VALID", "SAME", "SAME_LOWER"):
-        raise RuntimeError(f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}.")
+        raise RuntimeError(
+            f"Unrecognized padding type: expected 'VALID', 'SAME', or 'SAME_LOWER', got {padding}. "
+            "Or give a pair (before, after) for each axis."
+        )
     if kind == "VALID":
         return [(0, 0)] * len(in_shape)
     pads = []
@@ -111,7 +114,7 @@ def check_window(shape: tuple[int, ...], **window: tuple) -> None:
     if len(dims) != len(shape):
         raise TypeError(
             f"reduce_window got the wrong number of window_dimensions for operand: got operand shape {shape} "
-            f"with window_dimensions {dims}."
+            f"with window_dimensions {dims}. Give one size for each axis, 1 where the window has no extent."
         )
     for name in _SIZES:
         if len(window[name]) != len(dims):

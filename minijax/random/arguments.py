@@ -54,11 +54,14 @@ def shape_of(name: str, shape: tuple[int, ...] | None, *parameters: Any) -> tupl
     return shape
 
 
+_INTEGERS = "jax.random.randint draws integers; `astype` rounds what was drawn to zero."
+
+
 def float_dtype(name: str, dtype: Any, kind: type = np.floating, called: str = "float") -> np.dtype:
     """The dtype of the samples, by default that of Python floats. Raises ValueError if it is not a `kind`."""
     dtype = dtypes.requested_dtype(dtype, name, float)
     if not dtypes.issubdtype(dtype, kind):
-        raise ValueError(f"dtype argument to `{name}` must be a {called} dtype, got {dtype}")
+        raise ValueError(f"dtype argument to `{name}` must be a {called} dtype, got {dtype}. {_INTEGERS}")
     return dtype
 
 

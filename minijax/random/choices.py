@@ -130,7 +130,8 @@ def choice(
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > inputs:
         raise ValueError(
-            f"Cannot take a larger sample (size {draws}) than population (size {inputs}) when 'replace=False'"
+            f"Cannot take a larger sample (size {draws}) than population (size {inputs}) when 'replace=False'. "
+            "Draw fewer, or use replace=True."
         )
     if p is None and not replace:
         mixed = permutation(key, a if aval.ndim else inputs, axis)

@@ -100,7 +100,7 @@ def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
             "Use jax.vmap for batching"
         )
     if not np.issubdtype(aval.dtype, np.integer):
-        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}")
+        raise TypeError(f"PRNG key seed must be an integer; got {seed!r}. Convert it with `int`.")
     return random_seed(seed, impl)
 
 
@@ -205,7 +205,7 @@ def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
         if is_key(keys) and isinstance(keys, Array):
             return keys, False
         if is_key(keys) or not is_value(keys):
-            raise TypeError(f"unexpected PRNG key type {type(keys)}")
+            raise TypeError(f"unexpected PRNG key type {type(keys)}. Make a key with jax.random.key(seed).")
         impl = resolve_impl(None)
         check_words(keys, impl)
         if warn and config.legacy_prng_key.value is not _LegacyState.ALLOW:

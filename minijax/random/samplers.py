@@ -140,7 +140,7 @@ def randint(
     """
     shape, dtype = drawn_shape(shape), integer_dtype("randint", dtype)
     if not dtypes.issubdtype(dtype, np.integer):
-        raise TypeError(f"randint only accepts integer dtypes, got {dtype}")
+        raise TypeError(f"randint only accepts integer dtypes, got {dtype}. jax.random.uniform draws floats.")
     if dtypes.itemsize_bits(dtype) >= 32:
         return _randint(key, shape, minval, maxval, dtype)
     info, wide = dtypes.iinfo(dtype), np.dtype("int32")

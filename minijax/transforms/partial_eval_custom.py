@@ -67,7 +67,12 @@ Recompute, Saveable = RecomputeType(), SaveableType()
 
 def policy_decision(policy: Policy, eqn: JaxprEqn) -> bool | Offloadable:
     """Applies the policy to an equation. Raises TypeError if a policy cannot return what it returned."""
-    answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
+    try:
+        answer = policy(eqn.primitive, *(v.aval for v in eqn.invars), **eqn.params)
+    except TypeError as error:
+        if callable(policy):
+            raise
+        raise TypeError(f"{error}. A policy is a function, such as jax.checkpoint_policies.dots_saveable.") from None
     if isinstance(answer, bool | Offloadable):
         return answer
     if not isinstance(answer, RecomputeType | SaveableType):

@@ -642,7 +642,8 @@ def test_removed_names_raise_an_error_that_names_the_replacement(face, names):
             with pytest.raises(AttributeError) as raised:
                 getattr(importlib.import_module(f"{side}.{face}"), name)
             said.append(str(raised.value).replace("minijax", "jax"))
-        assert said[0] == said[1]
+        advice = f". dir(jax.{face}) lists its names."  # where jax names no replacement
+        assert said[0].removesuffix(advice) == said[1]
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

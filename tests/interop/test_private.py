@@ -122,6 +122,22 @@ except AttributeError as error:
     assert printed(code) == "True\n"
 
 
+def test_inspect_finds_the_files_of_classes_that_are_named_after_private_modules():
+    code = """
+import inspect, os, sys
+import jax, jax.extend
+from jax.extend import core
+from jax.sharding import AbstractMesh, AxisType, Mesh
+kinds = [core.Jaxpr, core.ClosedJaxpr, core.JaxprEqn, Mesh, AbstractMesh, AxisType, jax.stages.Compiled, jax.custom_vjp]
+for kind in kinds:  # the sources, too
+    print(os.path.exists(inspect.getsourcefile(kind)), inspect.getsource(kind).count(f"class {kind.__name__}"))
+for kind in (jax.core.Tracer, jax.core.ShapedArray, core.Var, core.Literal, jax.Ref, jax.Shard):
+    print(os.path.exists(inspect.getsourcefile(kind)))
+print(all(os.path.exists(module.__file__) for name, module in list(sys.modules.items()) if name.startswith("jax._src")))
+"""
+    assert printed(code).splitlines() == ["True 1"] * 8 + ["True"] * 7
+
+
 @pytest.mark.oracle
 def test_arrays_and_tracers_are_of_modules_that_name_their_library():
     """Libraries choose functions by the module of an array's type (autoray, opt_einsum)."""

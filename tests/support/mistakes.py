@@ -20,6 +20,11 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 TABLE = Path(__file__).with_name("mistakes.txt")
+ELSEWHERE = (
+    "# Python writes this message",
+    "# NumPy writes this message",
+    "# this message is of the program's own error",
+)
 PRELUDE = """\
 import warnings
 import numpy as np
@@ -47,6 +52,15 @@ def table() -> dict[str, str]:
     programs = {name: source.strip("\n") + "\n" for name, source in parts}
     assert len(programs) == len(parts), "two of one name"
     return programs
+
+
+def advice(source: str) -> str | None:
+    """What the message of a mistake advises; None where Python, NumPy or the program itself writes the message."""
+    last = source.rstrip("\n").splitlines()[-1]
+    if last in ELSEWHERE:
+        return None
+    assert last.startswith("# advice: "), f"no advice for\n{source}"
+    return last.removeprefix("# advice: ")
 
 
 def differences(theirs: Shown, ours: Shown) -> Iterator[str]:

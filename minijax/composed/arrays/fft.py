@@ -19,6 +19,7 @@ from minijax.primitives.elementwise import conj, div, mul
 from minijax.primitives.families import scalar_like
 
 _MOST_AXES = 3
+_COMPLEX = "`fft` takes complex numbers, `x.real` is their real part."
 
 
 class FftType(enum.IntEnum):
@@ -141,7 +142,7 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     aval = typeof(x)
     if kind == FftType.RFFT:
         if dtypes.is_complex(aval.dtype):
-            raise ValueError(f"fft: only real valued inputs supported for rfft, got {aval.dtype.name}")
+            raise ValueError(f"fft: only real valued inputs supported for rfft, got {aval.dtype.name}. {_COMPLEX}")
         dtype = dtypes.to_inexact_dtype(aval.dtype)
     else:
         dtype = dtypes.to_complex_dtype(dtypes.to_inexact_dtype(aval.dtype))

@@ -282,6 +282,10 @@ class _Checker(string.Formatter):
 
     def get_field(self, field_name: str, args: Sequence, kwargs: Any) -> Any:
         first, _ = string._string.formatter_field_name_split(field_name)  # pyright: ignore
+        if isinstance(first, str) and first not in kwargs:
+            raise KeyError(
+                f"{first}: jax.debug.print has no such argument. Pass {first}=..., or write {{{{ for a brace."
+            )
         return self.get_value(first, args, kwargs), first
 
     def check(self, fmt: str, args: tuple, kwargs: dict) -> None:

@@ -214,7 +214,7 @@ class Eigh(Linalg):
         (a,), (da,) = primals, tangents
         if is_partial(subset_by_index, typeof(a).shape[-1]):
             raise NotImplementedError("Derivatives not defined for partial eigen decomposition.")
-        v, w = self.bind(symmetrized(a), subset_by_index=subset_by_index, **how)
+        v, w = self.bind(symmetrized(a, "eigh"), subset_by_index=subset_by_index, **how)
         weights = gaps(typed(w, v))
         inner = matmul(matmul(adjoint(v), da), v)
         dv = matmul(v, mul(weights, inner))
@@ -310,7 +310,7 @@ def eigh(
         >>> values
         Array([1., 2.], dtype=float32)
     """
-    x = symmetrized(x) if symmetrize_input else x
+    x = symmetrized(x, "eigh") if symmetrize_input else x
     how = dict(lower=lower, sort_eigenvalues=sort_eigenvalues, subset_by_index=subset_by_index)
     return tuple(eigh_p.bind(x, **how, algorithm=implementation))
 

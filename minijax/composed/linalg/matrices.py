@@ -54,10 +54,17 @@ def matmul(x: Any, y: Any) -> Any:
     return batch_matmul(x, y, Precision.HIGHEST)
 
 
-def symmetrized(x: Any) -> Any:
-    """The Hermitian part of matrices."""
+def symmetrized(x: Any, name: str = "") -> Any:
+    """The Hermitian part of matrices. Raises TypeError in the name of a function unless they are square."""
     is_bool = typeof(x).dtype == np.bool_
-    total = (bitwise_or if is_bool else add)(x, adjoint(x))
+    try:
+        total = (bitwise_or if is_bool else add)(x, adjoint(x))
+    except TypeError as error:
+        shape = typeof(x).shape
+        if shape[-1:] == shape[-2:-1]:
+            raise
+        what = f"{str(error).partition('. ')[0].rstrip('.')}. {name} takes square matrices, of shape (..., n, n)"
+        raise TypeError(f"{what}; for others there are jnp.linalg.svd and jnp.linalg.qr.") from None
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
     total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
     is_weak = typeof(total).weak_type and dtype.kind == "f"

@@ -135,7 +135,7 @@ def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
 
     With `symmetrize_input`, the mean of x and its adjoint is used; else the lower triangle is read.
     """
-    return tril(cholesky_p.bind(symmetrized(x) if symmetrize_input else x))
+    return tril(cholesky_p.bind(symmetrized(x, "cholesky") if symmetrize_input else x))
 
 
 def triangular_solve(

@@ -36,7 +36,7 @@ class KernelOperation(RefOperation):
         return self.bind_all(list(map(_operand, leaves)), {self.tree_param: args_tree, **params})
 
     def arguments(self, operands: Any, params: dict) -> tuple:
-        """The arguments of which the operands are the leaves."""
+        """The arguments, whose leaves are the operands."""
         return params[self.tree_param].unflatten(operands)
 
     def perform(self, *operands, **params):
@@ -56,7 +56,7 @@ class KernelOperation(RefOperation):
         return results, self.call(*pushed, **others)
 
     def pushed(self, args: tuple, tangents: tuple) -> tuple | None:
-        """The arguments of the operation on tangents, or None if there are none."""
+        """The arguments of the operation on tangents, or None if all are zero."""
         raise no_rule(self, "Differentiation rule")
 
     def infer(self, *avals, **params):
@@ -95,7 +95,7 @@ def _is_ref_atom(arg: Any) -> bool:
 
 
 def view_of_tangent(view: Any, tangent: Any) -> Any:
-    """The view of the reference to tangents that corresponds to a view; None if there is no such reference."""
+    """The view of the reference to tangents that corresponds to a view; None if the reference has no tangents."""
     ref = tangent.ref if is_view(tangent) else tangent
     if type(ref) is Zero:
         return None

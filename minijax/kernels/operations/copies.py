@@ -38,17 +38,17 @@ class DmaStart(KernelOperation):
 
 
 class DmaWait(KernelOperation):
-    """Waits for the end of a copy to a destination: (source, destination, semaphore, device or None)."""
+    """Waits for the end of a copy to a destination: (source, destination, semaphore, other semaphore, device)."""
 
     name = "dma_wait"
     tree_param = "tree"
 
-    def performed(self, src, dst, sem, device_id, *, device_id_type):
+    def performed(self, src, dst, sem, other_sem, device_id, *, device_id_type, insert_dummy_device):
         _count(self, sem, dst, -1)
         return []
 
     def show_eqn(self, eqn, name):
-        _, dst, sem, _ = self.arguments(eqn.invars, eqn.params)
+        _, dst, sem, *_ = self.arguments(eqn.invars, eqn.params)
         return f"dma_wait {text_of(dst, name)} {text_of(sem, name)}"
 
 
@@ -79,7 +79,7 @@ class AsyncCopyDescriptor:
         return self.src_sem is not None
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
-        """Starts the copy; with `add`, what is copied is added to the destination."""
+        """Starts the copy; with `add`, the elements are added to those of the destination."""
         _check_copy(self.src_ref, self.dst_ref)
         dma_start_p.call(
             self.src_ref, self.dst_ref, self.dst_sem, self.src_sem, self.device_id,
@@ -96,17 +96,19 @@ class AsyncCopyDescriptor:
         """Waits until this device has sent. Raises ValueError for a copy on one device."""
         if not self.is_remote:
             raise ValueError("Cannot wait on send of a local copy.")
-        self._wait(self.dst_ref, self.src_ref, self.src_sem)
+        self._wait(self.dst_ref, self.src_ref, self.src_sem, self.dst_sem, is_sent=True)
 
     def wait_recv(self) -> None:
         """Waits until this device has received."""
-        self._wait(self.src_ref, self.dst_ref, self.dst_sem)
+        self._wait(self.src_ref, self.dst_ref, self.dst_sem, self.src_sem)
 
-    def _wait(self, src: Any, dst: Any, sem: Any) -> None:
+    def _wait(self, src: Any, dst: Any, sem: Any, other_sem: Any, is_sent: bool = False) -> None:
         if type_of(sem).dtype != SemaphoreType.DMA.dtype:
             kind = "regular semaphore" if is_semaphore(type_of(sem).dtype) else f"reference to {type_of(sem)}"
             raise ValueError(f"dma_wait requires a DMA semaphore, but got a {kind}. Use pl.semaphore_wait() instead.")
-        dma_wait_p.call(src, dst, sem, self.device_id, device_id_type=self.device_id_type)
+        dma_wait_p.call(
+            src, dst, sem, other_sem, self.device_id, device_id_type=self.device_id_type, insert_dummy_device=is_sent
+        )
 
 
 def _check_copy(src: Any, dst: Any) -> None:
@@ -141,7 +143,7 @@ def async_copy(src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: 
     Args:
       src_ref, dst_ref, sem: as in `pltpu.make_async_copy`.
       priority: 0 or 1, which engine copies.
-      add: whether what is copied is added to the destination.
+      add: whether the elements are added to those of the destination.
 
     Returns:
       The copy, whose method `wait` waits for its end.
@@ -186,7 +188,7 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
 
     Args:
       src_ref, dst_ref: references, views, or trees of these.
-      add: whether what is copied is added to the destination.
+      add: whether the elements are added to those of the destination.
     """
     sources, targets = tree.tree_leaves(src_ref, is_view), tree.tree_leaves(dst_ref, is_view)
 

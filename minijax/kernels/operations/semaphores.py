@@ -117,13 +117,13 @@ def semaphore_signal(
 
     Args:
       sem_or_view: reference to a semaphore, or a view of one.
-      inc: what is added, an integer.
+      inc: the increment, an integer.
       device_id: device; None: this one.
       device_id_type: how `device_id` names it: by coordinates in the mesh (a tuple, or a dict of axis names), or by a
         number.
       core_index: number of the core; None: this one.
 
-    Raises ValueError for an array of semaphores, or what is no semaphore.
+    Raises ValueError for an array of semaphores, or another reference.
 
     See also: `pl.semaphore_wait`.
     """
@@ -135,11 +135,11 @@ def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) 
     """Waits until a semaphore has at least a value, which it then subtracts.
 
     Args:
-      sem_or_view: reference to a semaphore that is no semaphore of copies, or a view of one.
+      sem_or_view: reference to a regular semaphore, or a view of one.
       value: the value, an integer.
       decrement: whether to subtract it.
 
-    Raises ValueError for an array of semaphores, or what is no semaphore.
+    Raises ValueError for an array of semaphores, or another reference.
 
     See also: `pl.semaphore_signal`.
     """

@@ -107,7 +107,7 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
 
 
 def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
-    """Returns a uint32 array, each element of which holds an element of each array as `packed_dtype`.
+    """Returns a uint32 array whose elements hold an element of each array as `packed_dtype`.
 
     Raises ValueError for arrays of different types, or as many as do not fit 32 bits.
     """

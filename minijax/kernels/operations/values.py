@@ -56,7 +56,7 @@ class MultipleOf(_Composed):
 
 
 class MaxContiguous(MultipleOf):
-    """Numbers of which so many in a row are known to be consecutive."""
+    """Numbers that are known to be consecutive in groups."""
 
     name = "max_contiguous"
 
@@ -147,7 +147,7 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
 
 
 def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
-    """Returns `x`, of which a GPU's compiler then knows how many neighbours are consecutive numbers.
+    """Returns `x`, and tells a GPU's compiler how many neighbours are consecutive numbers.
 
     Args:
       x: array of integers.
@@ -220,7 +220,7 @@ def bitcast(x: Any, ty: Any) -> Any:
       x: array of rank 2 or more.
       ty: dtype.
 
-    Raises ValueError if the axis cannot be scaled, or there is none.
+    Raises ValueError if the axis cannot be scaled, or for a vector.
     """
     ty = dtypes.canonicalize_dtype(ty)
     aval = typeof(x)

@@ -323,7 +323,7 @@ class ArrayImpl(Array):
 
     def __len__(self):
         if not self._sig.shape:
-            raise TypeError("len() of unsized object: the array has rank 0")
+            raise TypeError(errors.NO_LENGTH)
         return self._sig.shape[0]
 
     # -- its memory
@@ -507,7 +507,7 @@ class ArrayImpl(Array):
 
     def _scalar(self):
         if self._sig.shape:
-            raise TypeError(f"{errors.SCALARS_ONLY}{self.ndim}")
+            raise TypeError(errors.SCALARS_ONLY.format(self.ndim))
         return self._value.item()
 
     __int__, __float__, __complex__, __oct__, __hex__ = map(_conversion, (int, float, complex, oct, hex))
@@ -795,7 +795,7 @@ class ExtendedArray(ArrayImpl):
 
     def __len__(self):
         if not self.shape:
-            raise TypeError("len() of unsized object: the array has rank 0")
+            raise TypeError(errors.NO_LENGTH)
         return self.shape[0]
 
 

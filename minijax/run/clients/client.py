@@ -188,7 +188,7 @@ def get_client(backend: Any = None) -> Any:
         raise RuntimeError(
             f"Backend '{backend}' failed to initialize: {_failures[backend]}. Available backends are {list(started)}"
         )
-    raise RuntimeError(f"Unknown backend {backend}. Available backends are {list(started)}")
+    raise RuntimeError(f"Unknown backend {backend}. Available backends are {list(started)}. Use one of them.")
 
 
 def clear_backends() -> None:

@@ -75,5 +75,6 @@ def check(direction: str, aval: Any, sharding: Any) -> None:
         return
     what = f"{direction} transfer: aval={aval!r}, dst_sharding={sharding!r}"
     if mode.startswith("disallow"):
-        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {what}")
+        advice = "Transfer with jax.device_put or jax.device_get, or allow it: jax.transfer_guard('allow')."
+        raise JaxRuntimeError(f"INVALID_ARGUMENT: Disallowed {what}. {advice}")
     _log.warning(what)

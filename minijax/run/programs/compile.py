@@ -20,7 +20,7 @@ from minijax.hlo.sizes import has_symbolic_sizes
 from minijax.run.clients import client, jaxlib_versions
 from minijax.run.programs import bindings
 from minijax.run.programs.custom_calls import ensure_custom_calls
-from minijax.run.programs.host_calls import on_channels
+from minijax.run.programs.host_calls import add_advice, on_channels
 from minijax.run.watching import hlo_transforms
 from minijax.run.watching.profiler import TraceAnnotation
 
@@ -175,7 +175,12 @@ def backend_compile_and_load(
     callbacks = [on_channels(f, backend) if isinstance(f, HostTransfers) else f for f in host_callbacks]
     functions = [callbacks] if callbacks else []
     with TraceAnnotation("backend_compile_and_load"):
-        return backend.compile_and_load(module, executable_devices, options, *functions)
+        try:
+            return backend.compile_and_load(module, executable_devices, options, *functions)
+        except JaxRuntimeError as error:
+            if "No such compile option" in str(error):
+                add_advice(error, ". compiler_options has names of XLA's options: correct it, or leave it out.")
+            raise
 
 
 def _refined(text: str) -> bytes:

@@ -133,7 +133,8 @@ def checked_results(function: Callable, values: Sequence, outs: Sequence[ShapedA
         for what, expected, actual in (("shape", aval.shape, array.shape), ("dtype", aval.dtype, dtype)):
             if expected != actual:
                 raise RuntimeError(
-                    f"Incorrect output {what} for return value #{i}: Expected: {expected}, Actual: {actual}"
+                    f"Incorrect output {what} for return value #{i}: Expected: {expected}, Actual: {actual}. Return "
+                    "what result_shape_dtypes of the callback says, or change that."
                 )
         arrays.append(array.astype(dtype, copy=False))
     return arrays
@@ -198,6 +199,12 @@ def _raise_with_targets(failure: JaxRuntimeError) -> None:
         raise_with(failure, f"The FFI target is {'one of ' * (len(_targets) > 1)}{names}")
 
 
+def add_advice(failure: JaxRuntimeError, advice: str) -> None:
+    """Appends to the text of a failure."""
+    failure._error_message = text = f"{failure}{advice}"
+    failure.args = (text,)
+
+
 def raise_with(failure: JaxRuntimeError, explanation: str) -> NoReturn:
     """Raises a failure again, with an explanation after XLA's text."""
     same = {"__module__": JaxRuntimeError.__module__, "error_code_string": failure.error_code_string}
@@ -211,4 +218,6 @@ def raise_host_error(failure: JaxRuntimeError) -> None:
     error = _raised.get(int(mark[1])) if mark else None
     if error is not None:
         raise as_runtime_error(error) from None
+    if "previously donated in the same call" in str(failure):
+        add_advice(failure, " An array can be donated once in a call: pass `x.copy()` for one of the arguments.")
     _raise_with_targets(failure)

@@ -53,9 +53,10 @@ def triton_text(module: str | bytes) -> str:
     return _with_module("triton", module, lambda m: m.operation.get_asm())
 
 
-def mosaic_text(module: str | bytes) -> str:
-    """A module of Mosaic, as text or serialized bytecode, as MLIR prints it without locations."""
-    passes = "mosaic-serde{serialize=false}" if isinstance(module, bytes) else ""
+def mosaic_text(module: str | bytes, passes: str = "") -> str:
+    """A module of Mosaic, as text or serialized bytecode, as MLIR prints it without locations after these passes."""
+    if isinstance(module, bytes):
+        passes = f"mosaic-serde{{serialize=false}}{passes and ',' + passes}"
     return _with_module("mosaic", module, lambda m: _passed(m, passes).operation.get_asm())
 
 

@@ -72,7 +72,8 @@ def named(run: Callable, name: str) -> Callable:
                 text = f"Invalid value ({error.kind}) encountered in sharded computation."
             else:
                 text = f"invalid value ({error.kind}) encountered in {name}"
-            raise FloatingPointError(text) from None
+            advice = "Look at its operands; without jax_debug_nans and jax_debug_infs such values are allowed."
+            raise FloatingPointError(f"{text.removesuffix('.')}. {advice}") from None
 
     return call
 

@@ -1,0 +1,6 @@
+"""minijax.kernels: Pallas, and what a kernel reads and writes in each step of its grid."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(__name__, (), "minijax.kernels.picture: visualize")
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,233 @@
+"""Lowers `pallas_call` for TPUs: the module of the kernel, and the call of it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.hlo import spell
+from minijax.ir.types import ShapedArray
+from minijax.kernels.grid import INDEX, dynamic_grid_dim
+from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.memory import is_semaphore
+from minijax.kernels.mosaic import elementwise, random, shapes, transfers
+from minijax.kernels.mosaic.references import memory, type_of_memory
+from minijax.kernels.mosaic.walk import Grid, Kernel
+from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
+from minijax.kernels.text import I32
+from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_communication, mosaic_text
+
+TARGET = "tpu_custom_call"
+_COLORS = {"hbm": 0, "vmem": 1, "semaphore_mem": 2, "smem": 4, "host": 5}
+_VMEM = 1
+_RULES = (elementwise, random, shapes, transfers)  # modules that register rules
+
+_INT32 = np.dtype(np.int32)
+
+
+def kernel_module(
+    jaxpr: Any, mapping: GridMapping, name: str, compiler_params: Any = None, mesh: Mapping[str, int] | None = None
+) -> str:
+    """The module of a kernel as text. Raises NotImplementedError for an operation that Mosaic does not have."""
+    k = Kernel(dict(mesh or {}))
+    blocks = mapping.block_mappings
+    count = mapping.num_index_operands
+    others = [*range(count), *range(count + len(blocks), len(jaxpr.invars))]  # scalars and scratch
+    avals = [v.aval for v in jaxpr.invars]
+    types = {i: type_of_memory(avals[i]) for i in others}
+    types |= {count + i: block_type(block) for i, block in enumerate(blocks)}
+    sizes = [n if isinstance(n, int) else None for n in mapping.grid]
+
+    def body(*args):
+        ids, refs = args[: len(sizes)], args[len(sizes) :]
+        unseen = {count + i: hidden(block) for i, block in enumerate(blocks)}
+        operands = [memory(r, a, unseen.get(i)) for i, (r, a) in enumerate(zip(refs, avals, strict=True))]
+        k.grid = Grid(ids, sizes, mapping.vmapped_dims, mapping.grid_names or ())
+        k.values(jaxpr, operands)
+        return []
+
+    ordered = [types[i] for i in range(len(avals))]
+    head = f"func.func {spell.symbol(name)}"
+    spelled = spell.dictionary(attributes(mapping, compiler_params))
+    k.function(head, [I32] * len(sizes) + ordered, body, "func.return", attributes=spelled)
+    write_transforms(k, mapping)
+    return k.module()
+
+
+def lower(
+    e: Any, ins: Sequence[Any], outs: Sequence[Any], operands: Sequence[str], params: Mapping[str, Any]
+) -> list[str]:
+    """Emits a call of the compiled kernel by the HLO emitter, and returns the names of its results.
+
+    Raises NotImplementedError in a program for several devices outside of `shard_map`, and ValueError for blocks that
+    the compiler does not take.
+    """
+    jaxpr, mapping, options = params["jaxpr"], params["grid_mapping"], params["compiler_params"]
+    mesh = _mesh_around(e)
+    where = jaxpr.debug_info.func_src_info
+    if jaxpr.constvars:
+        raise NotImplementedError(
+            f"pallas_call {where}: kernels for TPUs cannot capture references; pass them as operands"
+        )
+    check_blocks(mapping, where)
+    name = function_name(params["name"] or jaxpr.debug_info.func_name)
+    text = kernel_module(jaxpr, mapping, name, options, mesh)
+    if params["debug"]:
+        text = mosaic_text(text, "canonicalize,cse")
+        print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
+        print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
+    config = backend_config(text, params)
+    moved = mapping.num_dynamic_grid_bounds
+    values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
+    values = [*_grid_sizes(e, mapping.grid, values[:moved]), *values[moved:]]
+    results = [_representation(a) for a in outs]
+    found = _call(e, name, config, values, results, params)
+    return [e.convert(x, own, a) if a.dtype == np.bool_ else x for x, own, a in zip(found, results, outs, strict=True)]
+
+
+def function_name(name: str) -> str:
+    """The name of a kernel as that of a function."""
+    return re.sub(r"[^0-9a-zA-Z_]", "_", name)
+
+
+def _mesh_around(e: Any) -> dict[str, int]:
+    """The sizes of the axes of the mesh around the call. Raises NotImplementedError unless all are manual."""
+    if e.manual is None:
+        if e.num_partitions > 1:
+            raise _not_partitioned()
+        return {}
+    mesh, manual = e.manual
+    if any(n not in manual and size > 1 for n, size in mesh.shape.items()):
+        raise _not_partitioned()
+    return dict(mesh.shape)
+
+
+def _not_partitioned() -> NotImplementedError:
+    return NotImplementedError(
+        "Mosaic kernels cannot be automatically partitioned. Please wrap the call in a shard_map."
+    )
+
+
+def _representation(aval: Any) -> ShapedArray:
+    """The type of an operand or result of the call: flags are integers, semaphores their numbers."""
+    if is_semaphore(aval.dtype) or aval.dtype == np.bool_:
+        return ShapedArray(aval.shape, _INT32)
+    return aval
+
+
+def _grid_sizes(e: Any, grid: Sequence[Any], dynamic: Sequence[tuple]) -> list[tuple[str, ShapedArray]]:
+    """The sizes of axes that are known only when the program runs, of which the dynamic ones are operands."""
+    given = iter(dynamic)
+    unknown = [n for n in grid if not isinstance(n, int)]
+    return [next(given) if n is dynamic_grid_dim else (e.size_as(n, INDEX), INDEX) for n in unknown]
+
+
+def _as_argument(e: Any, x: str, aval: Any) -> tuple[str, ShapedArray]:
+    own = _representation(aval)
+    return (e.convert(x, aval, own) if aval.dtype == np.bool_ else x), own
+
+
+def _call(e: Any, name: str, config: str, values: Sequence[tuple], outs: Sequence[Any], params: Mapping) -> list[str]:
+    names, ins = [x for x, _ in values], [a for _, a in values]
+    moved = sum(not isinstance(n, int) for n in params["grid_mapping"].grid)
+    row_major = lambda avals: [tuple(reversed(range(len(a.shape)))) for a in avals]  # noqa: E731
+    options = dict(
+        api_version=1,
+        backend_config=config,
+        has_side_effect=_has_side_effect(params["compiler_params"]),
+        operand_layouts=row_major(ins),
+        result_layouts=row_major(outs),
+        aliases={i + moved: o for i, o in params["input_output_aliases"]},
+        frontend={"kernel_metadata": _metadata(params)},
+        kernel_name=name,
+    )
+    return e.custom_call(TARGET, names, ins, outs, **options)
+
+
+def _has_side_effect(options: Any) -> bool:
+    effect = getattr(options, "has_side_effects", False)
+    return effect is True or getattr(effect, "name", "") in ("SIDE_EFFECTING", "DATAFLOW_SIDE_EFFECTING")
+
+
+def _metadata(params: Mapping[str, Any]) -> str:
+    """What is kept with the call: the user's texts, and the axes of the mesh over which the kernel's devices talk."""
+    texts = {} if params["metadata"] is None else dict(params["metadata"].items)
+    if axes := _axes_in(params["jaxpr"]).difference(params["grid_mapping"].grid_names or ()):
+        texts["mesh_axes"] = json.dumps(sorted(axes))
+    return json.dumps(texts, indent=0, separators=(",", ":")) if texts else "{}"
+
+
+def _axes_in(jaxpr: Any) -> set[str]:
+    """The names of the axes of the mesh on which positions are read."""
+    found = {eqn.params["axis_name"] for eqn in jaxpr.eqns if eqn.primitive.name == "axis_index"}
+    return found.union(*map(_axes_in, jaxpr.inner))
+
+
+# ---- the configuration -----------------------------------------------------------------------------------
+
+
+def backend_config(text: str, params: Mapping[str, Any]) -> str:
+    """The configuration of the call, in which the module is, as JSON with jax's order of keys."""
+    options, cost = params["compiler_params"], params["cost_estimate"]
+    option = lambda name: getattr(options, name, None)  # noqa: E731
+    communicates, has_barrier = mosaic_has_communication(text)
+    collective = option("collective_id")
+    _check_collective(collective, has_barrier, bool(option("allow_collective_id_without_custom_barrier")))
+    body = base64.b64encode(mosaic_bytecode(text)).decode()
+    numerics = option("shape_invariant_numerics")
+    call = {
+        "body": body,
+        "has_communication": communicates or None,
+        "collective_id": collective,
+        "cost_estimate": None if cost is None else dict(sorted(json.loads(cost.to_json()).items())),
+        "serialization_format": option("serialization_format") or 1,
+        "needs_layout_passes": True,
+        "shape_invariant_numerics": False if numerics is False else None,
+        "allow_input_fusion": None if not option("allow_input_fusion") else list(option("allow_input_fusion")),
+        "internal_scratch_in_bytes": option("internal_scratch_in_bytes"),
+        "output_memory_space_colors": _colors(params["grid_mapping"].block_mappings_output),
+        "disable_bounds_checks": option("disable_bounds_checks") or None,
+        "disable_semaphore_checks": option("disable_semaphore_checks") or None,
+        "skip_device_barrier": option("skip_device_barrier") or None,
+    }
+    limit = option("vmem_limit_bytes")
+    whole = {
+        "custom_call_config": _present(call),
+        "scoped_memory_configs": None if limit is None else [{"memory_space": _VMEM, "offset": 0, "size": limit}],
+        "flag_configs": None if not option("flags") else [_flag(n, v) for n, v in dict(option("flags")).items()],
+    }
+    return json.dumps(_present(whole))
+
+
+def _present(entries: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in entries.items() if value is not None}
+
+
+def _check_collective(collective: int | None, has_barrier: bool, allowed: bool) -> None:
+    if has_barrier and collective is None:
+        raise ValueError("collective_id has to be specified when using a custom barrier")
+    if collective is not None and not has_barrier and not allowed:
+        raise ValueError("collective_id has to be unspecified or None when not using a custom barrier")
+
+
+def _colors(outs: Sequence[BlockMapping]) -> list[dict] | None:
+    """The memory spaces of results that `out_shape` names."""
+    found = []
+    for i, block in enumerate(outs):
+        space = "semaphore_mem" if is_semaphore(block.array_aval.dtype) else str(block.result_space)
+        if space in _COLORS:
+            place = {} if len(outs) == 1 else {"shape_index": [i]}
+            found.append({"color": _COLORS[space], **place})
+    return found or None
+
+
+def _flag(name: str, value: Any) -> dict[str, Any]:
+    kind = {bool: "boolean_value", int: "integer_value"}.get(type(value))
+    if kind is None:
+        raise ValueError(f"invalid flag value: {value!r} of {name}; flags are bools and ints")
+    return {"flag_type": name, "value": {kind: value}}

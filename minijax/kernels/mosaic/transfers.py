@@ -1,0 +1,171 @@
+"""The rules of copies, semaphores and devices."""
+
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from minijax.kernels.mosaic.references import located, with_constants
+from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref
+from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.text import I32
+
+# ---- devices -------------------------------------------------------------------------------------------
+
+
+def _coordinate(k: Kernel, name: Any) -> Value:
+    """The position of this device on an axis of the mesh."""
+    if name not in k.mesh:
+        raise NameError(
+            f"Found an unbound axis name: {name}. To fix this, please call axis_index under `jax.shard_map`."
+        )
+    device = k.one("tpu.device_id", (), I32)
+    names = list(k.mesh)
+    size, stride = k.i32(k.mesh[name]), k.i32(prod(k.mesh[n] for n in names[names.index(name) + 1 :]))
+    return k.binary("rem", k.binary("div", device, stride), size)
+
+
+@rule("axis_index")
+def _axis_index(k: Kernel, site: Site, axis_name: Any) -> Value:
+    if axis_name in k.grid.names:
+        return k.grid.ids[list(k.grid.names).index(axis_name)]
+    return _coordinate(k, axis_name)
+
+
+def _as_value(k: Kernel, x: Any) -> Value:
+    return x if isinstance(x, Value) else k.i32(int(x))
+
+
+def _device_number(k: Kernel, device: Any, kind: Any) -> Value | None:
+    """The number of a device, which is given as such or by its coordinates on the mesh."""
+    if device is None:
+        return None
+    if getattr(kind, "value", kind) == "logical" or getattr(kind, "name", "") == "LOGICAL":
+        return _as_value(k, device)
+    names = list(k.mesh)
+    if isinstance(device, Mapping):
+        given = {n: device[n] for n in device}
+        unknown = [n for n in given if n not in k.mesh]
+        if unknown:
+            raise ValueError(f"device_id names axes {unknown} that the mesh of axes {names} does not have")
+        places = [given[n] if n in given else _coordinate(k, n) for n in names]
+    else:
+        places = list(device) if isinstance(device, tuple | list) else [device]
+        if len(places) != len(names):
+            raise ValueError(
+                "Number of device ids must match the number of mesh axes, but got "
+                f"{len(places)} ids for the mesh axes {names}."
+            )
+    number = None
+    for i, place in enumerate(places):
+        stride = k.i32(prod(k.mesh[n] for n in names[i + 1 :]))
+        part = k.binary("mul", _as_value(k, place), stride)
+        number = k.binary("add", k.i32(0) if number is None else number, part)
+    return number
+
+
+# ---- semaphores ------------------------------------------------------------------------------------------
+
+
+def _arguments(k: Kernel, site: Site, operands: Sequence[Any], args_tree: Any) -> list[Any]:
+    """The arguments of an operation, in which numbers are constants of the kernel, made in their order."""
+    avals = args_tree.unflatten(site.ins)
+    return [_constants(k, x, a) for x, a in zip(args_tree.unflatten(operands), avals, strict=True)]
+
+
+def _constants(k: Kernel, x: Any, aval: Any) -> Any:
+    if isinstance(x, Value | Memory) or x is None:
+        return x
+    if isinstance(x, Mapping):
+        return {name: _constants(k, v, aval[name]) for name, v in x.items()}
+    if isinstance(x, tuple | list):
+        return tuple([_constants(k, v, a) for v, a in zip(x, aval, strict=True)])
+    if hasattr(x, "_path"):
+        return with_constants(k, x)
+    return k.value(x, aval) if hasattr(aval, "shape") else k.constant(x, np.bool_ if isinstance(x, bool) else np.int32)
+
+
+@rule("semaphore_signal", raw=True)
+def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_type: Any, **_: Any) -> None:
+    sem, count, device, core = _arguments(k, site, operands, args_tree)
+    sem = located(k, sem)
+    number = _device_number(k, device, device_id_type)
+    more = [x for x in (number, core) if x is not None]
+    segments = ints([1, 1, int(number is not None), int(core is not None), 0], "i32")
+    k.op("tpu.sem_signal", [sem.value, count, *more], attributes=dict(operandSegmentSizes=segments))
+
+
+@rule("semaphore_wait", raw=True)
+def _wait(k: Kernel, site: Site, *operands: Any, args_tree: Any, decrement: bool, **_: Any) -> None:
+    if not decrement:
+        raise NotImplementedError("semaphore_wait: kernels for TPUs always subtract the value; signal it again")
+    sem, count = _arguments(k, site, operands, args_tree)
+    k.constant(True, np.bool_)  # jax's modules have it too
+    k.op("tpu.sem_wait", [located(k, sem).value, count])
+
+
+@rule("semaphore_read", raw=True)
+def _read(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
+    (sem,) = _arguments(k, site, operands, args_tree)
+    return k.one("tpu.sem_read", [located(k, sem).value], I32)
+
+
+@rule("get_barrier_semaphore")
+def _barrier(k: Kernel, site: Site, **_: Any) -> Memory:
+    kind = memref((), "!tpu.semaphore", "semaphore_mem")
+    return Memory(k.one("tpu.sem_barrier", (), kind), "semaphore_mem", site.out.dtype, ())
+
+
+# ---- copies ----------------------------------------------------------------------------------------------
+
+
+@rule("dma_start", raw=True)
+def _dma_start(
+    k: Kernel,
+    site: Site,
+    *operands: Any,
+    tree: Any,
+    device_id_type: Any,
+    priority: int = 0,
+    add: bool = False,
+    **_: Any,
+) -> None:
+    if add:
+        raise NotImplementedError("DMA with add=True is not supported.")
+    source, target, semaphore, sent, device = _arguments(k, site, operands, tree)
+    if _is_flags(source) or _is_flags(target):
+        raise NotImplementedError("DMAs with bool dtypes are not supported.")
+    number = _device_number(k, device, device_id_type)
+    sent = None if sent is None else located(k, sent)
+    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
+    values = [
+        source.value,
+        *[x.value for x in (sent,) if x],
+        target.value,
+        semaphore.value,
+        *[x for x in (number,) if x],
+    ]
+    segments = ints([1, int(sent is not None), 1, 1, int(number is not None), 0, 0], "i32")
+    attributes = dict(operandSegmentSizes=segments, priority=f"{priority} : i32", strict_ordering="false")
+    k.op("tpu.enqueue_dma", values, attributes=attributes)
+
+
+def _is_flags(ref: Any) -> bool:
+    """Returns whether a reference, or a view of one, is to flags."""
+    return getattr(ref, "ref", ref).dtype == np.bool_
+
+
+@rule("dma_wait", raw=True)
+def _dma_wait(
+    k: Kernel, site: Site, *operands: Any, tree: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
+) -> None:
+    source, target, semaphore, _other, device = _arguments(k, site, operands, tree)
+    number = core = k.i32(0) if insert_dummy_device else None
+    if not insert_dummy_device:
+        number = _device_number(k, device, device_id_type)
+    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
+    ids = [x for x in (number, core) if x is not None]
+    segments = ints([1, 1, 1, int(number is not None), int(core is not None)], "i32")
+    attributes = dict(operandSegmentSizes=segments, strict_ordering="false")
+    k.op("tpu.wait_dma2", [semaphore.value, source.value, target.value, *ids], attributes=attributes)

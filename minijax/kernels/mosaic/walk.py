@@ -1,0 +1,128 @@
+"""Walks through the jaxpr of a kernel and writes each equation by the rule of its primitive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.hlo import spell
+from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
+from minijax.kernels.mosaic.verbs import Memory, Value, Verbs, type_of
+from minijax.kernels.text import Type
+
+Rule = Callable[..., Any]
+# name of a primitive -> rule: (kernel, site, *operands, **parameters) -> value, values or None
+RULES: dict[str, Rule] = {}
+# The primitives whose rules get literals as they are, not as constants of the kernel.
+_RAW: set[str] = set()
+
+
+class Site(NamedTuple):
+    """An equation: the types of its operands and results."""
+
+    ins: Sequence[Any]
+    outs: Sequence[Any]
+    name: str
+
+    @property
+    def out(self) -> Any:
+        """The type of the first result."""
+        return self.outs[0]
+
+    @property
+    def type(self) -> Type:
+        """The first result's type in the kernel."""
+        return type_of(self.outs[0])
+
+
+def rule(*names: str, raw: bool = False) -> Callable[[Rule], Rule]:
+    """Registers the rule of primitives; `raw` rules get literals as numbers."""
+
+    def register(function: Rule) -> Rule:
+        RULES.update(dict.fromkeys(names, function))
+        if raw:
+            _RAW.update(names)
+        return function
+
+    return register
+
+
+class Grid(NamedTuple):
+    """The grid of a kernel: the numbers of the step and the sizes of all axes, and the axes that `vmap` added.
+
+    A size that is known only when the program runs is None.
+    """
+
+    ids: Sequence[Value] = ()
+    sizes: Sequence[int | None] = ()
+    mapped: Sequence[int] = ()
+    names: Sequence[Any] = ()
+
+    def axis(self, axis: int) -> int:
+        """The number of an axis as the kernel counts them, among all."""
+        return [i for i in range(len(self.sizes)) if i not in self.mapped][axis]
+
+
+class Kernel(Verbs):
+    """The module under construction, and what its kernel runs over."""
+
+    def __init__(self, mesh: dict[str, int] | None = None):
+        super().__init__()
+        self.grid = Grid()
+        self.mesh = mesh or {}  # the sizes of the axes of the mesh of devices around the kernel
+        self._scopes: tuple[str, ...] = ()
+
+    def run(self, jaxpr: Jaxpr, operands: Iterable[Any]) -> list[Any]:
+        """Writes the equations of a jaxpr, whose constants are the first operands, and returns its results."""
+        env: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], operands, strict=True))
+        outer = self._scopes
+        for eqn in jaxpr.eqns:
+            self._enter(outer, (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack]))
+            results = self._equation(eqn, env)
+            env.update(zip(eqn.outvars, results, strict=True))
+        self._enter(outer, outer)
+        return [self.value(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
+
+    def values(self, jaxpr: Jaxpr, operands: Iterable[Any]) -> list[Value]:
+        """As `run`, with constants as values of the kernel."""
+        found = self.run(jaxpr, operands)
+        return [self.value(x, v.aval) for x, v in zip(found, jaxpr.outvars, strict=True)]
+
+    def value(self, x: Any, aval: Any) -> Any:
+        """A literal as a value of the kernel; other operands as they are."""
+        if isinstance(x, Value | Memory):
+            return x
+        return self.dense(np.asarray(x), aval.shape, aval.dtype)
+
+    def _equation(self, eqn: JaxprEqn, env: dict) -> Sequence[Any]:
+        name = eqn.primitive.name
+        function = RULES.get(name)
+        if function is None:
+            raise NotImplementedError(
+                f"Unimplemented primitive in Pallas TPU lowering for tc: {name}. "
+                f"{eqn.primitive} has no operation of Mosaic; compute it outside of the kernel or by other operations."
+            )
+        site = Site([a.aval for a in eqn.invars], [v.aval for v in eqn.outvars], name)
+        operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
+        if name not in _RAW:
+            operands = [self.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
+        results = function(self, site, *operands, **eqn.params)
+        return [results] if isinstance(results, Value | Memory) else results or []
+
+    def _enter(self, kept: Sequence[str], scopes: tuple[str, ...]) -> None:
+        """Leaves the scopes that end here, down to those of the caller, and enters those that begin."""
+        now = self._scopes
+        common = len(kept)
+        while common < min(len(now), len(scopes)) and now[common] == scopes[common]:
+            common += 1
+        for _ in now[common:]:
+            self.op("tpu.trace_stop")
+        for scope in scopes[common:]:
+            self.enter_scope(scope)
+        self._scopes = scopes
+
+    def enter_scope(self, name: str) -> None:
+        """Begins a scope that profiles show."""
+        self.op("tpu.trace_start", attributes=dict(level="10 : i32", message=spell.string(name)))

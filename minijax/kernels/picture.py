@@ -1,0 +1,253 @@
+"""Pages that show which blocks a kernel reads and writes in each step of its grid."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from minijax.api.jit import jit, make_jaxpr
+from minijax.api.vmap import vmap
+from minijax.base import tree
+from minijax.base.dtypes import itemsize_bits
+from minijax.base.html import amount
+from minijax.dispatch.jit import Jit
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
+from minijax.ir.refs import Ref
+from minijax.kernels.blocks import Blocked
+from minijax.kernels.expanded import Step, evaluate
+from minijax.kernels.grid import dynamic_grid_dim
+from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.writes import written
+
+MOST_STEPS = 65536
+_TEMPLATE = Path(__file__).with_name("picture.html")
+
+
+@dataclasses.dataclass
+class Operand:
+    """The blocks of an operand or result, in each step of the grid."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    block: tuple[int, ...]
+    starts: np.ndarray  # (steps, dimensions): the first element
+    role: str  # "read", "written", or "read and written"
+    itemsize: float
+
+    @property
+    def block_bytes(self) -> int:
+        """The bytes of a block."""
+        return int(math.prod(self.block) * self.itemsize)
+
+    @property
+    def changed(self) -> np.ndarray:
+        """For each step, whether the block is another one than in the step before."""
+        different = np.any(self.starts[1:] != self.starts[:-1], axis=1)
+        return np.concatenate([np.ones(min(len(self.starts), 1), bool), different])
+
+    @property
+    def moved(self) -> int:
+        """The bytes that are copied: a block once for all steps in a row that have it."""
+        return int(self.changed.sum()) * self.block_bytes
+
+    @property
+    def least(self) -> int:
+        """The bytes of all elements that some step has, each counted once."""
+        distinct = np.unique(self.starts, axis=0)
+        if not distinct.size and self.shape:
+            return 0
+        low = np.maximum(distinct, 0)
+        high = np.minimum(distinct + np.array(self.block, np.int64), np.array(self.shape, np.int64))
+        whole = int(np.prod(np.maximum(high - low, 0), axis=1).sum())
+        return int(min(whole, math.prod(self.shape)) * self.itemsize)
+
+    @property
+    def outside(self) -> np.ndarray:
+        """For each step, whether a part of the block is beyond the end of the array."""
+        return np.any((self.starts < 0) | (self.starts + self.block > np.array(self.shape, np.int64)), axis=1)
+
+
+@dataclasses.dataclass
+class Picture:
+    """The steps of a kernel's grid as a page, which `visualize` returns: notebooks show it, and `save` writes it."""
+
+    name: str
+    grid: tuple[int, ...]
+    operands: list[Operand]
+    scratch_bytes: int
+
+    @property
+    def steps(self) -> int:
+        """The number of steps."""
+        return math.prod(self.grid)
+
+    @property
+    def bytes_per_step(self) -> int:
+        """The memory that a step needs: two buffers for each block, and the scratch."""
+        return 2 * sum(o.block_bytes for o in self.operands) + self.scratch_bytes
+
+    @property
+    def bytes_moved(self) -> int:
+        """The bytes that are copied in all steps."""
+        return sum(o.moved for o in self.operands)
+
+    @property
+    def bytes_least(self) -> int:
+        """The bytes that must be copied at least: each element once."""
+        return sum(o.least for o in self.operands)
+
+    def html(self) -> str:
+        """The page."""
+        operands = [
+            dict(
+                name=o.name, shape=o.shape, dtype=o.dtype, block=o.block, role=o.role, starts=o.starts.tolist(),
+                moved=amount(o.moved), least=amount(o.least), changed=int(o.changed.sum()),
+                outside=int(o.outside.sum()), bytes=amount(o.block_bytes),
+            )
+            for o in self.operands
+        ]  # fmt: skip
+        data = dict(
+            name=self.name, grid=self.grid, operands=operands, perStep=amount(self.bytes_per_step),
+            moved=amount(self.bytes_moved), least=amount(self.bytes_least),
+        )  # fmt: skip
+        text = json.dumps(data).replace("</", "<\\/")
+        return _TEMPLATE.read_text().replace("{{title}}", html.escape(self.name)).replace("{{data}}", text)
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the page to a file."""
+        Path(path).write_text(self.html())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        page = html.escape(self.html(), quote=True)
+        return {"text/html": f'<iframe srcdoc="{page}" style="width:100%;height:620px;border:0"></iframe>'}
+
+    def __repr__(self):
+        lines = [f"{self.name} over the grid {self.grid}: {self.steps} steps, {amount(self.bytes_per_step)} a step"]
+        for o in self.operands:
+            lines.append(
+                f"  {o.name}: {o.dtype}{list(o.shape)} in blocks {list(o.block)}, {o.role}; {int(o.changed.sum())} copies, "
+                f"{amount(o.moved)} moved, {amount(o.least)} at least"
+                + (f"; {int(o.outside.sum())} blocks reach beyond the end" if o.outside.any() else "")
+            )
+        return "\n".join(lines)
+
+
+def visualize(call: Callable, *args: Any) -> Picture:
+    """Returns a page that walks through the grid of a kernel, step by step.
+
+    It shows which block of each array is read and written, which blocks are used again, which reach beyond the end of
+    the array, how much memory a step needs, and how many bytes are moved, beside the least that is possible.
+
+    Args:
+      call: function that calls one kernel by `pl.pallas_call`; nothing of it is run.
+      *args: its arguments.
+
+    Returns:
+      A `Picture`: a notebook shows it, `save(path)` writes it as an HTML file, `print` shows the table.
+
+    Raises ValueError if the function calls no kernel or several, or its grid has more than 65,536 steps.
+
+    Example:
+        >>> def double(x_ref, o_ref):
+        ...     o_ref[...] = 2 * x_ref[...]
+        >>> spec = pl.BlockSpec((2,), lambda i: (i,))
+        >>> f = pl.pallas_call(double, jax.ShapeDtypeStruct((5,), jnp.float32), grid=3, in_specs=[spec], out_specs=spec)
+        >>> print(minijax.kernels.visualize(f, jnp.ones(5)))
+        double over the grid (3,): 3 steps, 32 bytes a step
+          args[0]: float32[5] in blocks [2], read; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach beyond the end
+          outputs: float32[5] in blocks [2], written; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach beyond the end
+    """
+    closed = make_jaxpr(call)(*args)
+    found = list(_kernels(closed, tree.tree_leaves(args)))
+    if len(found) != 1:
+        raise ValueError(f"visualize: the function must call one kernel, but it calls {len(found)}")
+    ((eqn, operands),) = found
+    return _picture(eqn, operands)
+
+
+def _kernels(closed: ClosedJaxpr, values: Sequence) -> Iterator[tuple[JaxprEqn, list | None]]:
+    """The calls of kernels, each with the values of its operands; None inside of loops and branches."""
+    env = dict(zip(closed.jaxpr.invars, values, strict=True)) | dict(
+        zip(closed.jaxpr.constvars, closed.consts, strict=True)
+    )
+    for eqn in closed.jaxpr.eqns:
+        operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
+        inner = [j for j in jaxprs_in_params(eqn.params) if _calls_a_kernel(j)]
+        if eqn.primitive is pallas_call_p:
+            yield eqn, operands
+        elif inner and isinstance(eqn.primitive, Jit):
+            yield from _kernels(eqn.params["jaxpr"], operands)
+        elif inner:
+            yield from ((e, None) for j in inner for e in j.eqns if e.primitive is pallas_call_p)
+        else:
+            env.update(zip(eqn.outvars, eqn.primitive.bind_all(operands, eqn.params), strict=True))
+            continue
+        # Kernels are not run: their results are not known.
+        env.update((v, np.zeros(v.aval.shape, v.aval.dtype)) for v in eqn.outvars)
+
+
+def _calls_a_kernel(jaxpr: Jaxpr) -> bool:
+    return any(e.primitive is pallas_call_p for e in jaxpr.eqns) or any(map(_calls_a_kernel, jaxpr.inner))
+
+
+def _picture(eqn: JaxprEqn, operands: list | None) -> Picture:
+    mapping: GridMapping = eqn.params["grid_mapping"]
+    needs_values = mapping.num_dynamic_grid_bounds or mapping.num_index_operands
+    if operands is None and needs_values:
+        raise ValueError("visualize: the blocks depend on values of a loop or branch; call it with the kernel alone")
+    operands = operands or []
+    bounds = iter(operands[: mapping.num_dynamic_grid_bounds])
+    grid = tuple([int(next(bounds)) if n is dynamic_grid_dim else n for n in mapping.grid])
+    steps = math.prod(grid)
+    if steps > MOST_STEPS:
+        raise ValueError(f"visualize: the grid {grid} has {steps} steps, more than {MOST_STEPS}; show a smaller one")
+    first = mapping.num_dynamic_grid_bounds
+    scalars = operands[first : first + mapping.num_index_operands]
+    ids = [n.reshape(-1).astype(np.int32) for n in np.indices(grid)]
+    name = eqn.params["name"] or eqn.params["jaxpr"].debug_info.func_name
+    scratch = sum(
+        int(a.size * itemsize_bits(getattr(a.dtype, "physical_dtype", a.dtype)) // 8) for a in mapping.scratch_avals
+    )
+    changes = written(eqn.params["jaxpr"])
+    shown = []
+    for k, block in enumerate(mapping.block_mappings, mapping.num_index_operands):
+        is_result = k >= mapping.num_index_operands + mapping.num_inputs
+        role = "written" if is_result else "read and written" if k in changes else "read"
+        starts = _starts(block, mapping, grid, ids, scalars)
+        dtype = block.array_aval.dtype
+        shown.append(
+            Operand(
+                block.origin, block.array_aval.shape, str(dtype), block.sizes, starts, role, itemsize_bits(dtype) / 8
+            )
+        )
+    return Picture(name, grid, shown, scratch)
+
+
+def _starts(block: BlockMapping, mapping: GridMapping, grid: tuple, ids: list, scalars: Sequence) -> np.ndarray:
+    """The first element of the block on each dimension, in each step."""
+    closed = block.index_map_jaxpr
+    seen = [i for i in range(len(grid)) if i not in mapping.vmapped_dims]
+    sizes = tuple([np.int32(grid[i]) for i in seen])
+
+    def numbers(*now):
+        step = Step(tuple([now[i] for i in seen]), sizes, mapping.grid_names or ())
+        return evaluate(closed.jaxpr, closed.consts, [*now, *map(Ref, scalars)], step)
+
+    steps = math.prod(grid)
+    found = jit(vmap(numbers, axis_size=steps))(*ids) if ids else numbers()
+    columns = [np.broadcast_to(np.asarray(n), (steps,)).astype(np.int64) for n in found[: len(block.sizes)]]
+    columns = [
+        c * size if type(d) is Blocked else c
+        for c, d, size in zip(columns, block.block_shape, block.sizes, strict=True)
+    ]
+    return np.stack(columns, 1) if columns else np.zeros((steps, 0), np.int64)

@@ -1,0 +1,248 @@
+"""Transformations of kernels: vmap, jvp and grad in each other, with jit, scan, checkpoint and shard_map."""
+
+import compare
+import numpy as np
+import pallas_kernels
+import pytest
+
+import minijax as jax
+import minijax.experimental.pallas as pl
+import minijax.numpy as jnp
+from minijax.experimental.pallas import tpu as pltpu
+
+X = pallas_kernels.X
+BATCHED = ["add", "softmax", "matmul", "matmul_with_scratch", "squeezed_rows", "two_results", "dynamic_rows", "views", "scoped", "copies",
+           "revisited", "aliased", "several_specs", "program_id_in_an_index_map", "trees", "prefetch", "while_loop", "flash"]  # fmt: skip
+
+
+def batched(name, in_axes=0):
+    """A vmapped kernel, and its operands with a batch of three."""
+    program, operands = pallas_kernels.KERNELS[name]
+    stack = lambda x: np.stack([np.asarray(x) * (i + 1 if x.dtype.kind == "f" else 1) for i in range(3)], in_axes)  # noqa: E731
+    stacked = jax.tree.map(stack, operands)
+    return lambda jax, jnp, lax, pl, pltpu, plt: jax.vmap(program(jax, jnp, lax, pl, pltpu, plt), in_axes), stacked
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", BATCHED)
+def test_vmap_has_jaxs_jaxprs_and_values(name):
+    program, operands = batched(name)
+    compare.same_jaxpr(program, *operands)
+    compare.same(
+        lambda jax, jnp, lax, pl, pltpu, plt: program(jax, jnp, lax, pl, pltpu, plt)(*operands), rtol=0, atol=0
+    )
+
+
+@pytest.mark.oracle
+def test_vmap_of_vmap_along_other_axes():
+    program, operands = batched("softmax", 1)
+    twice = lambda jax, jnp, lax, pl, pltpu, plt: jax.vmap(program(jax, jnp, lax, pl, pltpu, plt), 1)  # noqa: E731
+    compare.same_jaxpr(twice, np.stack([operands[0]] * 2, 1))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("size", [1, 2])
+def test_vmap_of_some_operands(size):
+    program, (x, y) = pallas_kernels.KERNELS["add"]
+    for axes in ((0, None), (None, 2)):
+        wide = [np.stack([a] * size, axis) if axis is not None else a for a, axis in zip((x, y), axes, strict=True)]
+        compare.same_jaxpr(
+            lambda jax, jnp, lax, pl, pltpu, plt, axes=axes: jax.vmap(program(jax, jnp, lax, pl, pltpu, plt), axes),
+            *wide,
+        )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["add", "softmax", "double_rows", "activation", "two_results", "four_axes_of_data"])
+def test_jvp_has_jaxs_jaxprs(name):
+    program, operands = pallas_kernels.KERNELS[name]
+    compare.same_jaxpr(
+        lambda jax, jnp, lax, pl, pltpu, plt: lambda *xs: jax.jvp(program(jax, jnp, lax, pl, pltpu, plt), xs, xs),
+        *operands,
+    )
+
+
+def rows(kernel, grid=4, out=None, **options):
+    spec = pl.BlockSpec((2, 128), lambda i: (i, 0))
+    return pl.pallas_call(
+        kernel,
+        jax.ShapeDtypeStruct((8, 128), jnp.float32),
+        grid=grid,
+        in_specs=[spec],
+        out_specs=out or spec,
+        interpret=True,
+        **options,
+    )
+
+
+def wave(x, o):
+    o[...] = jnp.sin(x[...]) * x[...]
+
+
+def accumulated(x, o):
+    @pl.when(pl.program_id(0) == 0)
+    def _():
+        o[...] = jnp.zeros_like(o)
+
+    o[...] += jnp.exp(x[...] * 0.1)
+
+
+def scratched(x, o, low):
+    low[...] = x[...] ** 2
+    low[...] = low[...] * x[...]
+    o[...] = low[...] + low[...]
+
+
+def looped(x, o):
+    o[...] = jax.lax.fori_loop(0, 3, lambda i, v: jnp.tanh(v) * x[...], x[...])
+
+
+def scoped(x, o):
+    def body(low):
+        low[...] = jnp.cos(x[...])
+        o[...] = low[...] * x[...]
+
+    pl.run_scoped(body, pltpu.VMEM((2, 128), jnp.float32))
+
+
+whole = pl.BlockSpec((2, 128), lambda i: (0, 0))
+CALLS = {
+    "elementwise": (rows(wave), lambda x: jnp.sin(x) * x),
+    "scratch": (rows(scratched, scratch_shapes=[pltpu.VMEM((2, 128), jnp.float32)]), lambda x: 2 * x**3),
+    "a loop": (rows(looped), lambda x: jnp.tanh(jnp.tanh(jnp.tanh(x) * x) * x) * x),
+    "scoped memory": (rows(scoped), lambda x: jnp.cos(x) * x),
+}  # fmt: skip
+cases = pytest.mark.parametrize(("call", "plain"), CALLS.values(), ids=CALLS)
+
+
+@cases
+def test_grad(call, plain):
+    loss = lambda f: lambda x: jnp.sum(jnp.cos(f(x)))  # noqa: E731
+    for transform in (jax.grad, lambda f: jax.jit(jax.grad(f)), lambda f: jax.grad(jax.checkpoint(f))):
+        np.testing.assert_allclose(transform(loss(call))(X), transform(loss(plain))(X), rtol=2e-5, atol=1e-6)
+
+
+@cases
+def test_jvp_of_jvp_and_jvp_of_grad(call, plain):
+    along = lambda f: lambda x: jax.jvp(f, (x,), (jnp.ones_like(x),))[1]  # noqa: E731
+    np.testing.assert_allclose(along(along(call))(X), along(along(plain))(X), rtol=2e-4, atol=2e-5)
+    slope = lambda f: along(jax.grad(lambda x: jnp.sum(f(x))))  # noqa: E731
+    np.testing.assert_allclose(slope(call)(X), slope(plain)(X), rtol=2e-4, atol=2e-5)
+
+
+@cases
+def test_vmap_of_grad_and_grad_of_vmap(call, plain):
+    many = np.stack([X, 2 * X])
+    both = lambda f: (jax.vmap(jax.grad(lambda x: jnp.sum(f(x)))), jax.grad(lambda x: jnp.sum(jax.vmap(f)(x))))  # noqa: E731
+    for ours, expected in zip(both(call), both(plain), strict=True):
+        np.testing.assert_allclose(ours(many), expected(many), rtol=2e-5, atol=1e-5)
+
+
+def test_grad_of_results_that_steps_add_to():
+    f = pl.pallas_call(
+        accumulated, jax.ShapeDtypeStruct((2, 128), jnp.float32), grid=4, in_specs=[pl.BlockSpec((2, 128), lambda i: (i, 0))],
+        out_specs=whole, interpret=True,
+    )  # fmt: skip
+    weights = jnp.arange(256.0).reshape(2, 128)
+    found = jax.grad(lambda x: jnp.sum(f(x) * weights))(X)
+    expected = jax.grad(lambda x: jnp.sum(jnp.exp(x * 0.1).reshape(4, 2, 128).sum(0) * weights))(X)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_jvp_of_an_operand_without_tangent():
+    program, (x, y) = pallas_kernels.KERNELS["add"]
+    f = compare.run_on(jax, program)
+    out, tangent = jax.jvp(lambda a: f(a, y) * 2, (x,), (jnp.ones_like(x),))
+    assert np.allclose(out, 2 * (x + y)) and (np.asarray(tangent) == 2).all()
+
+
+def test_jacfwd_and_hessian():
+    f = pl.pallas_call(
+        lambda x, o: o.__setitem__(..., x[...] ** 3), jax.ShapeDtypeStruct((3,), jnp.float32), interpret=True
+    )
+    x = jnp.arange(1.0, 4.0)
+    np.testing.assert_allclose(jax.jacfwd(f)(x), np.diag(3 * np.arange(1.0, 4.0) ** 2), rtol=1e-6)
+    np.testing.assert_allclose(jax.jacrev(f)(x), np.diag(3 * np.arange(1.0, 4.0) ** 2), rtol=1e-6)
+    np.testing.assert_allclose(jax.hessian(lambda x: f(x).sum())(x), np.diag(6 * np.arange(1.0, 4.0)), rtol=1e-6)
+
+
+def test_aliases_and_written_operands_have_tangents():
+    def kernel(x, o):
+        o[0] = x[0] * 3
+
+    f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((3,), jnp.float32), input_output_aliases={0: 0}, interpret=True)
+    out, tangent = jax.jvp(f, (jnp.ones(3),), (jnp.ones(3),))
+    assert np.asarray(out).tolist() == np.asarray(tangent).tolist() == [3, 1, 1]
+    assert np.asarray(jax.grad(lambda x: f(x).sum())(jnp.ones(3))).tolist() == [3, 1, 1]
+
+
+def test_in_scan_and_cond():
+    f = rows(wave)
+    out, _ = jax.lax.scan(lambda c, _: (f(c), None), X, None, 3)
+    expected = X
+    for _ in range(3):
+        expected = np.sin(expected) * expected
+    np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-6)
+    assert jax.jit(lambda x, flag: jax.lax.cond(flag, f, lambda v: v, x))(X, False)[0, 0] == X[0, 0]
+
+
+def test_under_shard_map():
+    mesh = jax.make_mesh((4,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+    call = lambda x: pl.pallas_call(wave, jax.ShapeDtypeStruct(x.shape, x.dtype), interpret=True)(x)  # noqa: E731
+    sharded = jax.shard_map(call, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"), check_vma=False)
+    np.testing.assert_allclose(jax.jit(sharded)(X), np.sin(X) * X, rtol=1e-6)
+
+
+def test_captured_references():
+    total = jax.new_ref(jnp.zeros(3))
+
+    def kernel(x, o):
+        total[...] += x[...]
+        o[...] = total[...]
+
+    f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((3,), jnp.float32), grid=2, interpret=True)
+    assert np.asarray(jax.jit(f)(jnp.arange(3.0))).tolist() == [0, 2, 4]
+    assert np.asarray(total[...]).tolist() == [0, 2, 4]
+    assert np.asarray(f(jnp.ones(3))).tolist() == [2, 4, 6]
+
+
+def test_aliased_references_are_one_buffer():
+    def kernel(x, o):
+        o[0] = 5.0
+        o[1] = x[0] + 1
+
+    f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32), input_output_aliases={0: 0}, interpret=True)
+    assert np.asarray(f(jnp.zeros(2))).tolist() == [5, 6]
+
+
+def test_dynamic_grids():
+    def kernel(x, o):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            o[...] = jnp.zeros_like(o)
+
+        o[...] += x[...] * pl.num_programs(0)
+
+    @jax.jit
+    def f(n, x):
+        return pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32), grid=(n,), interpret=True)(x)
+
+    assert np.asarray(f(3, jnp.ones(2))).tolist() == [9, 9]
+    assert np.asarray(jax.vmap(f)(jnp.array([1, 2]), jnp.ones((2, 2)))).tolist() == [[1, 1], [4, 4]]
+
+
+def test_bounded_slices_read_and_write_as_many_elements_as_they_have():
+    """Three rows from 0, and five from 3: blocks have five rows, the others of which are not written."""
+    bounds = np.array([0, 3, 8], np.int32)
+    spec = pltpu.PrefetchScalarGridSpec(
+        1,
+        (2,),
+        [pl.BlockSpec((pl.BoundedSlice(5), 128), lambda i, b: (pl.ds(b[i], b[i + 1] - b[i]), 0))],
+        pl.BlockSpec((pl.BoundedSlice(5), 128), lambda i, b: (pl.ds(b[i], b[i + 1] - b[i]), 0)),
+    )
+
+    def kernel(b, x, o):
+        o[...] = x[...] + pl.program_id(0).astype(jnp.float32)
+
+    f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.float32), grid_spec=spec, interpret=True)
+    np.testing.assert_array_equal(f(bounds, X), X + np.array([0] * 3 + [1] * 5, np.float32)[:, None])
