@@ -1027,7 +1027,7 @@ body("squeezed_bools", lambda m, x, o: _set(o, ..., x[...]), ((4, 8, 128), B1), 
 body("revisited", lambda m, x, o: _set(o, ..., x[...]), TALL, out=X, grid=(4,), in_specs=lambda m: [BLOCKS(m)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (0, 0), pipeline_mode=m.pl.Buffered(1, revisit=m.pl.RevisitMode.ANY)))
 body("revisited_blocks", lambda m, x, o: _set(o, ..., x[...]), TALL, out=((16, 128), F), grid=(4,), in_specs=lambda m: [BLOCKS(m)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (m.lax.rem(i, 2), 0), pipeline_mode=m.pl.Buffered(1, revisit=m.pl.RevisitMode.ANY)))
 values("power_of_two", lambda m, x: m.jnp.power(2.0, x), X)
-values("select_by_int", lambda m, i, x, y: m.lax.select_n(i, x, y), XI, X, X)
+values("select_by_int", lambda m, i, x, y: m.lax.select_n(i, x, y), XI, X, X, out=X)
 values("diagonal", lambda m, x: m.jnp.diagonal(x)[None], ((128, 128), F), out=((1, 128), F))
 values("platform_dependent", lambda m, x: m.lax.platform_dependent(x, tpu=lambda v: v * 2, default=lambda v: v + 3), X)
 body("jvp_in_kernel", lambda m, x, o: _set(o, ..., m.jax.jvp(m.jnp.sin, (x[...],), (x[...],))[1]), X)
