@@ -19,6 +19,7 @@ from minijax import ffi as ffi
 from minijax import flatten_util as flatten_util
 from minijax import image as image
 from minijax import interpreters as interpreters
+from minijax import kernels as kernels
 from minijax import lax as lax
 from minijax import lib as lib
 from minijax import memory as memory
@@ -129,17 +130,17 @@ __all__ = [
     "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
     "export", "extend", "ffi", "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian",
     "host_count", "host_id", "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian", "jacrev",
-    "jax2tf_associative_scan_reductions", "jit", "jvp", "lax", "legacy_prng_key", "lib", "linear_transpose",
-    "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles", "make_array_from_callback",
-    "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh",
-    "make_user_context", "memory", "monitoring", "named_call", "named_scope", "new_ref", "nn", "no_execution",
-    "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap", "print_environment_info",
-    "process_count", "process_index", "process_indices", "profiler", "pure_callback", "random", "recompile_budget",
-    "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard", "scipy", "set_mesh", "shard_map", "sharding",
-    "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard", "threefry_partitionable", "tools",
-    "transfer_guard", "transfer_guard_device_to_device", "transfer_guard_device_to_host",
-    "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp",
-    "vmap"
+    "jax2tf_associative_scan_reductions", "jit", "jvp", "kernels", "lax", "legacy_prng_key", "lib",
+    "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
+    "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
+    "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring", "named_call", "named_scope", "new_ref",
+    "nn", "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
+    "print_environment_info", "process_count", "process_index", "process_indices", "profiler", "pure_callback",
+    "random", "recompile_budget", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard", "scipy",
+    "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
+    "threefry_partitionable", "tools", "transfer_guard", "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",
+    "value_and_grad", "version", "vjp", "vmap"
 ]
 
 checkpoint_policies: SimpleNamespace

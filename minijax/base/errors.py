@@ -317,6 +317,7 @@ MAKE_STATIC = (
     "Pass a value that is known when the function is traced: a Python number, or a static argument of jax.jit "
     "(static_argnums)."
 )
+NUMBERS_OF_KEYS = "Use numbers; jax.random draws them with keys."
 NO_INDEX = "Only integer scalar arrays can be converted to a scalar index."
 SCALARS_ONLY = (
     "Only scalar arrays can be converted to Python scalars; got arr.ndim={}. Index or reduce the array first; "

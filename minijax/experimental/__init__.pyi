@@ -15,6 +15,7 @@ from minijax.experimental import jet as jet
 from minijax.experimental import key_reuse as key_reuse
 from minijax.experimental import layout as layout
 from minijax.experimental import mesh_utils as mesh_utils
+from minijax.experimental import mosaic as mosaic
 from minijax.experimental import multihost_utils as multihost_utils
 from minijax.experimental import ode as ode
 from minijax.experimental import pallas as pallas
@@ -39,7 +40,7 @@ from minijax.run.arrays.array import EArray as EArray
 __all__ = [
     "EArray", "array_serialization", "buffer_callback", "checkify", "colocated_python", "compilation_cache",
     "compute_on", "control_deps", "cur_qdd", "custom_partitioning", "fused", "hijax", "io_callback", "jet",
-    "key_reuse", "layout", "mesh_utils", "multihost_utils", "ode", "pallas", "pjit", "primal_tangent_dtype",
+    "key_reuse", "layout", "mesh_utils", "mosaic", "multihost_utils", "ode", "pallas", "pjit", "primal_tangent_dtype",
     "profiler", "random", "rnn", "roofline", "scheduling_groups", "serialize_executable", "shard_alike", "shard_map",
     "source_mapper", "sparse", "topologies", "transfer", "xla_metadata"
 ]

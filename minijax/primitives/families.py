@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, errors
 from minijax.base.errors import ShardingTypeError
 from minijax.base.source import hide_frames
 from minijax.base.symbolic.dimension import is_int
@@ -102,9 +102,11 @@ def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
     for i, a in enumerate(avals):
         if not kinds.accepts(a.dtype):
             at = f" at position {i}" if len(avals) > 1 else ""
+            other = "Take `x.real` or `abs(x)`" if dtypes.is_complex(a.dtype) else "Convert it with `x.astype`"
+            advice = errors.NUMBERS_OF_KEYS if dtypes.is_extended(a.dtype) else f"{other} first."
             raise TypeError(
                 f"{name} does not accept dtype {a.dtype.name}{at}. Accepted dtypes{at} are subtypes of {kinds}. "
-                f"{'Take `x.real` or `abs(x)`' if dtypes.is_complex(a.dtype) else 'Convert it with `x.astype`'} first."
+                f"{advice}"
             )
 
 

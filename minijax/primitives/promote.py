@@ -197,9 +197,7 @@ def _promote(name, promote, args):
         if isinstance(error, dtypes.TypePromotionError) or not any(map(dtypes.is_extended, kinds)):
             raise
         names = ", ".join(map(str, kinds))
-        raise TypeError(
-            f"{name} does not accept dtypes {names}. Of keys, use the numbers that jax.random draws with them."
-        ) from None
+        raise TypeError(f"{name} does not accept dtypes {names}. {errors.NUMBERS_OF_KEYS}") from None
     return promote_shapes(name, *args)
 
 

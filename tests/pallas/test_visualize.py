@@ -63,7 +63,7 @@ def test_scratch_prefetched_scalars_and_dynamic_grids():
     )
     x, o = shown.operands
     assert x.starts[:, 0].tolist() == [8, 0, 4] and x.role == "read and written" and o.block == (1, 128)
-    assert shown.bytes_per_step == 2 * (4 * 128 * 4 + 128 * 4) + 8 * 128 * 2 + 2
+    assert shown.bytes_per_step == 2 * (4 * 128 * 4 + 128 * 4) + 8 * 128 * 2 + 4
 
     many = lambda n, x: pl.pallas_call(kernel_of_copy, x, grid=(n,))(x)  # noqa: E731
     assert visualize(many, 5, jnp.ones(3)).grid == (5,)

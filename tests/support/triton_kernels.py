@@ -323,6 +323,16 @@ REFERENCES = {
         lambda n: _blocks(n, (2,), [((None, 8), lambda i: (n.pl.program_id(0), 0))], ((8,), lambda i: (0,))),
     ),
     "rows": Kernel(_rows, f32(4, 8), [f32(4, 8)], lambda n: dict(grid=(2,))),
+    "vmapped-id": Kernel(
+        _stores(lambda n, x: x[...] + n.pl.program_id(0)), f32(8), [f32(3, 8)],
+        lambda n: _blocks(n, (2, 4), [((8,), lambda i, j: (0,))], ((8,), lambda i, j: (0,))),
+        transform=lambda n, f: n.jax.vmap(f),
+    ),
+    "vmapped-twice": Kernel(
+        _stores(lambda n, x: x[...] + n.pl.program_id(0)), f32(8), [f32(3, 5, 8)],
+        lambda n: _blocks(n, (2,), [((8,), lambda i: (0,))], ((8,), lambda i: (0,))),
+        transform=lambda n, f: n.jax.vmap(n.jax.vmap(f)),
+    ),
     "array": Kernel(_stores(lambda n, x, i: x[i[...]]), f32(4), [f32(8), i32(4)]),
     "array-rows": Kernel(_stores(lambda n, x, i: x[i[...], :]), f32(4, 8), [f32(8, 8), i32(4)]),
     "arrays": Kernel(_stores(lambda n, x, i: x[i[...][:, None], i[...][None, :]]), f32(4, 4), [f32(8, 8), i32(4)]),

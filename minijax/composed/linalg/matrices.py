@@ -59,12 +59,12 @@ def symmetrized(x: Any, name: str = "") -> Any:
     is_bool = typeof(x).dtype == np.bool_
     try:
         total = (bitwise_or if is_bool else add)(x, adjoint(x))
-    except TypeError:
+    except TypeError as error:
         shape = typeof(x).shape
         if shape[-1:] == shape[-2:-1]:
             raise
-        advice = "For other matrices there are jnp.linalg.svd and jnp.linalg.qr."
-        raise TypeError(f"{name} takes square matrices, of shape (..., n, n), got shape {shape}. {advice}") from None
+        what = f"{str(error).partition('. ')[0].rstrip('.')}. {name} takes square matrices, of shape (..., n, n)"
+        raise TypeError(f"{what}; for others there are jnp.linalg.svd and jnp.linalg.qr.") from None
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
     total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
     is_weak = typeof(total).weak_type and dtype.kind == "f"

@@ -1,46 +1,102 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from minijax.kernels.blocks import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from minijax.kernels.memory import MemorySpace as _MemorySpace
+from minijax.kernels.memory import SemaphoreType as SemaphoreType
+from minijax.kernels.memory import TpuMemorySpace as MemorySpace
+from minijax.kernels.memory import dma_semaphore as dma_semaphore
+from minijax.kernels.memory import semaphore as semaphore
+from minijax.kernels.operations.copies import async_copy as async_copy
+from minijax.kernels.operations.copies import async_remote_copy as async_remote_copy
+from minijax.kernels.operations.copies import make_async_copy as make_async_copy
+from minijax.kernels.operations.copies import make_async_remote_copy as make_async_remote_copy
+from minijax.kernels.operations.copies import sync_copy as sync_copy
+from minijax.kernels.operations.masked import load_tpu as load
+from minijax.kernels.operations.masked import store_tpu as store
+from minijax.kernels.operations.semaphores import DeviceIdType as DeviceIdType
+from minijax.kernels.operations.semaphores import DeviceIdType as _DeviceIdType
+from minijax.kernels.operations.semaphores import get_barrier_semaphore as get_barrier_semaphore
+from minijax.kernels.operations.tpu import matmul_acc_lhs as matmul_acc_lhs
+from minijax.kernels.operations.tpu import matmul_pop as matmul_pop
+from minijax.kernels.operations.tpu import matmul_push_rhs as matmul_push_rhs
+from minijax.kernels.operations.tpu import pack_elementwise as pack_elementwise
+from minijax.kernels.operations.tpu import prng_random_bits as prng_random_bits
+from minijax.kernels.operations.tpu import prng_seed as prng_seed
+from minijax.kernels.operations.tpu import stochastic_round as stochastic_round
+from minijax.kernels.operations.tpu import touch as touch
+from minijax.kernels.operations.tpu import trace_value as trace_value
+from minijax.kernels.operations.tpu import unpack_elementwise as unpack_elementwise
+from minijax.kernels.operations.values import bitcast as bitcast
+from minijax.kernels.operations.values import roll as roll
+from minijax.kernels.parameters import ARBITRARY as ARBITRARY
+from minijax.kernels.parameters import CORE_PARALLEL as CORE_PARALLEL
+from minijax.kernels.parameters import CoreType as CoreType
+from minijax.kernels.parameters import GridDimensionSemantics as GridDimensionSemantics
+from minijax.kernels.parameters import PARALLEL as PARALLEL
+from minijax.kernels.parameters import SUBCORE_PARALLEL as SUBCORE_PARALLEL
+from minijax.kernels.parameters import SideEffectType as SideEffectType
+from minijax.kernels.parameters import Tiling as Tiling
+from minijax.kernels.parameters import TpuParams as CompilerParams
 from typing import Any
+from typing_extensions import deprecated
 
 __all__ = [
-    "BufferedRef", "CompilerParams", "CoreType", "DeviceIdType", "GridDimensionSemantics", "InterpretParams",
-    "MemorySpace", "PrefetchScalarGridSpec", "SemaphoreType", "SideEffectType", "Tiling", "TpuInfo", "async_copy",
-    "async_remote_copy", "bitcast", "core_barrier", "create_tensorcore_mesh", "einshape", "emit_pipeline",
+    "ARBITRARY", "BufferType", "BufferedRef", "BufferedRefBase", "CMEM", "CORE_PARALLEL", "ChipVersion",
+    "CompilerParams", "CoreType", "GridDimensionSemantics", "HBM", "InterpretParams", "LoweringException",
+    "MemorySpace", "PARALLEL", "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "SemaphoreType",
+    "SideEffectType", "Tiling", "TpuInfo", "VMEM", "VMEM_SHARED", "async_copy", "async_remote_copy", "bitcast",
+    "core_barrier", "create_tensorcore_mesh", "dma_semaphore", "einshape", "emit_pipeline",
     "emit_pipeline_with_allocations", "force_tpu_interpret_mode", "get_barrier_semaphore", "get_tpu_info",
-    "is_tpu_device", "load", "make_async_copy", "make_async_remote_copy", "prng_random_bits", "prng_seed", "roll",
-    "run_on_first_core", "store", "sync_copy"
+    "get_tpu_info_for_chip", "is_tpu_device", "load", "make_async_copy", "make_async_remote_copy", "matmul_acc_lhs",
+    "matmul_pop", "matmul_push_rhs", "pack_elementwise", "prng_random_bits", "prng_seed",
+    "reset_tpu_interpret_mode_state", "roll", "run_on_first_core", "sample_block", "set_tpu_interpret_mode",
+    "stateful_bernoulli", "stateful_bits", "stateful_normal", "stateful_uniform", "stochastic_round", "store",
+    "sync_copy", "to_pallas_key", "touch", "trace_value", "unpack_elementwise", "with_memory_space_constraint"
 ]
 
+CMEM: _MemorySpace
+HBM: _MemorySpace
+SEMAPHORE: _MemorySpace
+SMEM: _MemorySpace
+VMEM: _MemorySpace
+VMEM_SHARED: _MemorySpace
+HOST: _MemorySpace
+@deprecated("jax.experimental.pallas.tpu.semaphore_read is deprecated. Use jax.experimental.pallas.semaphore_read instead.")
+def semaphore_read(sem_or_view: Any) -> Any: ...
+@deprecated("jax.experimental.pallas.tpu.semaphore_signal is deprecated. Use jax.experimental.pallas.semaphore_signal instead.")
+def semaphore_signal(
+    sem_or_view: Any,
+    inc: Any = 1,
+    *,
+    device_id: Any = None,
+    device_id_type: _DeviceIdType = ...,
+    core_index: Any = None,
+) -> None: ...
+@deprecated("jax.experimental.pallas.tpu.semaphore_wait is deprecated. Use jax.experimental.pallas.semaphore_wait instead.")
+def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None: ...
+BufferType: Any
 BufferedRef: Any
-CompilerParams: Any
-CoreType: Any
-DeviceIdType: Any
-GridDimensionSemantics: Any
+BufferedRefBase: Any
+ChipVersion: Any
 InterpretParams: Any
-MemorySpace: Any
-PrefetchScalarGridSpec: Any
-SemaphoreType: Any
-SideEffectType: Any
-Tiling: Any
+LoweringException: Any
 TpuInfo: Any
-async_copy: Any
-async_remote_copy: Any
-bitcast: Any
 core_barrier: Any
 create_tensorcore_mesh: Any
 einshape: Any
 emit_pipeline: Any
 emit_pipeline_with_allocations: Any
 force_tpu_interpret_mode: Any
-get_barrier_semaphore: Any
 get_tpu_info: Any
+get_tpu_info_for_chip: Any
 is_tpu_device: Any
-load: Any
-make_async_copy: Any
-make_async_remote_copy: Any
-prng_random_bits: Any
-prng_seed: Any
-roll: Any
+reset_tpu_interpret_mode_state: Any
 run_on_first_core: Any
-store: Any
-sync_copy: Any
+sample_block: Any
+set_tpu_interpret_mode: Any
+stateful_bernoulli: Any
+stateful_bits: Any
+stateful_normal: Any
+stateful_uniform: Any
+to_pallas_key: Any
+with_memory_space_constraint: Any
