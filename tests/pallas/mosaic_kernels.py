@@ -1030,6 +1030,14 @@ values("power_of_two", lambda m, x: m.jnp.power(2.0, x), X)
 values("select_by_int", lambda m, i, x, y: m.lax.select_n(i, x, y), XI, X, X, out=X)
 values("diagonal", lambda m, x: m.jnp.diagonal(x)[None], ((128, 128), F), out=((1, 128), F))
 values("platform_dependent", lambda m, x: m.lax.platform_dependent(x, tpu=lambda v: v * 2, default=lambda v: v + 3), X)
+for _name, (_equation, _shape, _out, _sizes) in {
+    "split_merge": ("a(bc)->(ab)c", (8, 256), (16, 128), dict(b=2)), "tiles_to_front": ("a(bc)->bac", (8, 512), (4, 8, 128), dict(b=4)),
+    "rows": ("a(bc)->b(ac)", (8, 256), (2, 1024), dict(c=128)), "to_lanes": ("(ab)c->b(ac)", (16, 128), (8, 256), dict(b=8)),
+    "tiles": ("ab(cd)->cabd", (2, 8, 512), (4, 2, 8, 128), dict(c=4)), "transposed": ("ab->ba", (128, 256), (256, 128), {}),
+    "merged": ("abcd->ab(cd)", (2, 3, 4, 128), (2, 3, 512), {}), "both": ("xybd->(xb)(yd)", (2, 2, 8, 128), (16, 256), {}),
+    "led": ("ab(cd)->(ca)bd", (2, 8, 256), (4, 8, 128), dict(c=2)), "three": ("xyz(wb)->wz(xy)b", (2, 2, 8, 256), (2, 8, 4, 128), dict(w=2)),
+}.items():
+    values(f"einshape_{_name}", lambda m, x, _e=_equation, _s=_sizes: m.pltpu.einshape(_e, x, **_s), (_shape, F), out=(_out, F))
 body("jvp_in_kernel", lambda m, x, o: _set(o, ..., m.jax.jvp(m.jnp.sin, (x[...],), (x[...],))[1]), X)
 body("vmap_in_kernel", lambda m, x, o: _set(o, ..., m.jax.vmap(lambda v: v * 2 + 1)(x[...])), X)
 body("allocated", lambda m, x, o: _use(m.jax.empty_ref(m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32), memory_space=m.pltpu.VMEM), lambda r: _all(_set(r, ..., x[...] * 2), _set(o, ..., r[...]))), X)

@@ -15,7 +15,7 @@ from minijax.ir.types import ShapedArray
 from minijax.kernels.grid import INDEX, dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.memory import is_semaphore
-from minijax.kernels.mosaic import elementwise, random, shapes, transfers
+from minijax.kernels.mosaic import einshape, elementwise, random, shapes, transfers
 from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
@@ -25,7 +25,7 @@ from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_comm
 TARGET = "tpu_custom_call"
 _COLORS = {"hbm": 0, "vmem": 1, "semaphore_mem": 2, "smem": 4, "host": 5}
 _VMEM = 1
-_RULES = (elementwise, random, shapes, transfers)  # modules that register rules
+_RULES = (einshape, elementwise, random, shapes, transfers)  # modules that register rules
 
 _INT32 = np.dtype(np.int32)
 
