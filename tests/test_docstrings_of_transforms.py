@@ -17,7 +17,8 @@ minijax.sharding minijax.debug minijax.image minijax.ops minijax.ad_checkpoint m
 minijax.custom_batching minijax.export minijax.ffi minijax.profiler minijax.distributed minijax.errors minijax.stages
 minijax.flatten_util minijax.dlpack minijax.monitoring minijax.memory minijax.ref minijax.test_util minijax.experimental
 minijax.experimental.checkify minijax.experimental.multihost_utils minijax.experimental.mesh_utils
-minijax.experimental.topologies minijax.experimental.sparse
+minijax.experimental.topologies minijax.experimental.sparse minijax.experimental.pallas minijax.experimental.pallas.tpu
+minijax.experimental.pallas.triton minijax.kernels
 """.split()
 # Most used, with an entry for each argument and an example.
 FULL = """
@@ -40,7 +41,8 @@ def public() -> dict[str, object]:
     """The public functions and classes of the modules, by dotted name."""
     found = {}
     for module in map(importlib.import_module, MODULES):
-        for name in dir(module):
+        absent = getattr(getattr(module, "_FACE", None), "_missing", ())
+        for name in filter(lambda name: name not in absent, dir(module)):
             value = None if name.startswith("_") or name.endswith("_p") else getattr(module, name, None)
             ours = str(getattr(value, "__module__", "")).startswith(("minijax", "jax."))
             if callable(value) and ours and not inspect.ismodule(value) and name not in FOREIGN:

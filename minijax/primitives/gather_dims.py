@@ -247,7 +247,7 @@ _INT = int | np.integer
 @tree.register_pytree_node_class
 @dataclasses.dataclass
 class Slice:
-    """A slice of `size` elements from `start`, which may be an array, with step `stride`."""
+    """Selects `size` elements from `start`, which may be an array, with step `stride`."""
 
     start: Any
     size: Any

@@ -23,7 +23,7 @@ enable_poison_buffers = config.option("pallas_poison_buffers")
 
 
 def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
-    """Decorator: runs the function at once, if a condition holds.
+    """Runs the decorated function at once, if a condition holds.
 
     Args:
       condition: bool, or a scalar array. A Python bool decides while the kernel is traced.
@@ -53,7 +53,7 @@ def when(condition: Any, /) -> Callable[[Callable[[], None]], None]:
 def loop(
     lower: Any, upper: Any, *, init_carry: Any = None, step: Any = 1, unroll: int | bool | None = None
 ) -> Callable[[Callable], Any]:
-    """Decorator: runs the function for each index from a lower up to an upper bound.
+    """Runs the decorated function for each index from a lower up to an upper bound.
 
     Args:
       lower: first index, an integer.

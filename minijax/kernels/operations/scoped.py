@@ -99,7 +99,7 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
 
 
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable:
-    """Decorator: the function gets references to new memory, after or by name beside its own arguments.
+    """Gives the decorated function references to new memory, after its own arguments or by name.
 
     Arguments as those of `pl.run_scoped`.
     """
