@@ -1069,6 +1069,18 @@ body("hbm_over_grid", lambda m, x, o, sem: m.pltpu.async_copy(x, o, sem).wait(),
 
 
 @kernel
+def operands_in_memory_spaces(m):
+    def body(x, y, o):
+        o[...] = x[...] + y[...]
+
+    def f(x, y):
+        x, y = m.pltpu.with_memory_space_constraint(x, m.pltpu.HBM), m.pltpu.with_memory_space_constraint(y * 2, m.pltpu.VMEM)
+        return m.pl.pallas_call(body, out_shape=m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32))(x, y)
+
+    return f, X, X
+
+
+@kernel
 def result_in_hbm(m):
     def body(x, o, sem):
         m.pltpu.async_copy(x, o, sem).wait()

@@ -81,7 +81,7 @@ def lower(
         text = mosaic_text(text, "canonicalize,cse")
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
         print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
-    config = backend_config(text, params)
+    config = backend_config(text, params, ins)
     moved = mapping.num_dynamic_grid_bounds
     values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
     values = [*_grid_sizes(e, mapping.grid, values[:moved]), *values[moved:]]
@@ -171,7 +171,7 @@ def _axes_in(jaxpr: Any) -> set[str]:
 # ---- the configuration -----------------------------------------------------------------------------------
 
 
-def backend_config(text: str, params: Mapping[str, Any]) -> str:
+def backend_config(text: str, params: Mapping[str, Any], ins: Sequence[Any]) -> str:
     """The configuration of the call, in which the module is, as JSON with jax's order of keys."""
     options, cost = params["compiler_params"], params["cost_estimate"]
     option = lambda name: getattr(options, name, None)  # noqa: E731
@@ -191,6 +191,7 @@ def backend_config(text: str, params: Mapping[str, Any]) -> str:
         "allow_input_fusion": None if not option("allow_input_fusion") else list(option("allow_input_fusion")),
         "internal_scratch_in_bytes": option("internal_scratch_in_bytes"),
         "output_memory_space_colors": _colors(params["grid_mapping"].block_mappings_output),
+        "input_memory_space_colors": _input_colors(ins),
         "disable_bounds_checks": option("disable_bounds_checks") or None,
         "disable_semaphore_checks": option("disable_semaphore_checks") or None,
         "skip_device_barrier": option("skip_device_barrier") or None,
@@ -224,6 +225,12 @@ def _colors(outs: Sequence[BlockMapping]) -> list[dict] | None:
             place = {} if len(outs) == 1 else {"shape_index": [i]}
             found.append({"color": _COLORS[space], **place})
     return found or None
+
+
+def _input_colors(ins: Sequence[Any]) -> list[dict] | None:
+    """The memory spaces in the types of operands."""
+    spaces = [str(getattr(a, "memory_space", "")) for a in ins]
+    return [{"operand_index": i, "color": _COLORS[s]} for i, s in enumerate(spaces) if s in _COLORS] or None
 
 
 def _flag(name: str, value: Any) -> dict[str, Any]:
