@@ -51,7 +51,13 @@ _PLAIN = {
     "xori": np.bitwise_xor, "shli": np.left_shift, "shrsi": np.right_shift, "select": np.where,
     "divsi": lambda x, y: (np.abs(x) // np.abs(y) * np.sign(x) * np.sign(y)).astype(x.dtype), "remsi": np.fmod,
 }  # fmt: skip
-_UNSIGNED = {"divui": np.floor_divide, "remui": np.remainder, "shrui": np.right_shift, "maxui": np.maximum, "minui": np.minimum}
+_UNSIGNED = {
+    "divui": np.floor_divide,
+    "remui": np.remainder,
+    "shrui": np.right_shift,
+    "maxui": np.maximum,
+    "minui": np.minimum,
+}
 
 
 def _unsigned(x: np.ndarray) -> np.ndarray:
@@ -125,7 +131,11 @@ class Machine:
             x, y = map(_unsigned, operands)
             return [np.asarray(_UNSIGNED[short](x, y)).astype(x.dtype).view(operands[0].dtype)]
         if dialect == "math":
-            return [_function(short.removesuffix("f") if short in ("absf", "powf") else short)(*operands).astype(self._dtype(op))]
+            return [
+                _function(short.removesuffix("f") if short in ("absf", "powf") else short)(*operands).astype(
+                    self._dtype(op)
+                )
+            ]
         raise NotImplementedError(name)
 
     def _dtype(self, op):
@@ -140,7 +150,9 @@ class Machine:
         attr, dtype = op.attributes["value"], self._dtype(op)
         if dtype == np.bool_:
             return np.array(str(attr) == "true" or str(attr) == "1 : i1")
-        number = self.ir.FloatAttr(attr).value if isinstance(attr, self.ir.FloatAttr) else self.ir.IntegerAttr(attr).value
+        number = (
+            self.ir.FloatAttr(attr).value if isinstance(attr, self.ir.FloatAttr) else self.ir.IntegerAttr(attr).value
+        )
         return np.array(number).astype(dtype)
 
     def _arith_cmpi(self, op, operands, values):
@@ -153,7 +165,9 @@ class Machine:
         return np.asarray(np.isnan(x) | np.isnan(y) if which == 14 else getattr(operator, _FLOATS[which])(x, y))
 
     def _arith_extui(self, op, operands, values):
-        return np.asarray(_unsigned(operands[0]) & 15 if "i4" in str(op.operands[0].type) else _unsigned(operands[0])).astype(self._dtype(op))
+        return np.asarray(
+            _unsigned(operands[0]) & 15 if "i4" in str(op.operands[0].type) else _unsigned(operands[0])
+        ).astype(self._dtype(op))
 
     def _convert(self, op, operands, values):
         return operands[0].astype(self._dtype(op))
@@ -177,7 +191,11 @@ class Machine:
 
     def _tt_splat(self, op, operands, values):
         x = operands[0]
-        return x._replace(at=np.broadcast_to(x.at, self._shape(op))) if isinstance(x, Pointer) else np.broadcast_to(x, self._shape(op))
+        return (
+            x._replace(at=np.broadcast_to(x.at, self._shape(op)))
+            if isinstance(x, Pointer)
+            else np.broadcast_to(x, self._shape(op))
+        )
 
     _tt_broadcast = _tt_splat
 
@@ -288,12 +306,24 @@ class Machine:
         pointer, value, *mask = operands
         memory, kind = self._elements(pointer), self._number(op, "atomic_rmw_op")
         old = np.zeros_like(value)
-        combine: Callable = {1: np.bitwise_and, 2: np.bitwise_or, 3: np.bitwise_xor, 4: np.add, 5: np.add, 6: np.maximum, 7: np.minimum}.get(kind, lambda x, y: y)
+        combine: Callable = {
+            1: np.bitwise_and,
+            2: np.bitwise_or,
+            3: np.bitwise_xor,
+            4: np.add,
+            5: np.add,
+            6: np.maximum,
+            7: np.minimum,
+        }.get(kind, lambda x, y: y)
         for at in np.ndindex(value.shape):
             if not mask or mask[0][at]:
                 place = int(pointer.at[at])
                 old[at] = memory[place]
-                x, y = (_unsigned(np.asarray(v)) for v in (memory[place], value[at])) if kind in (8, 9) else (memory[place], value[at])
+                x, y = (
+                    (_unsigned(np.asarray(v)) for v in (memory[place], value[at]))
+                    if kind in (8, 9)
+                    else (memory[place], value[at])
+                )
                 new = np.maximum(x, y) if kind == 8 else np.minimum(x, y) if kind == 9 else combine(x, y)
                 memory[place] = np.asarray(new).view(memory.dtype)
         return old
@@ -312,7 +342,9 @@ class Machine:
         start, stop, step, *carry = operands
         block = op.regions[0].blocks[0]
         for i in range(int(start), int(stop), int(step)):
-            carry = self._block(block, values | dict(zip(block.arguments, [start.dtype.type(i)[()].reshape(()), *carry], strict=True)))
+            carry = self._block(
+                block, values | dict(zip(block.arguments, [start.dtype.type(i)[()].reshape(()), *carry], strict=True))
+            )
         return list(carry)
 
     def _scf_while(self, op, operands, values):
@@ -359,5 +391,3 @@ def _unpacked(memory: np.ndarray, like: np.ndarray) -> np.ndarray:
         signed = (nibbles.astype(np.int8) ^ 8) - 8 if like.dtype == ml_dtypes.int4 else nibbles
         return signed.astype(like.dtype)
     return memory.view(like.dtype).reshape(like.shape)
-
-

@@ -9,8 +9,8 @@ from minijax.base import dtypes
 from minijax.kernels.text import Value
 from minijax.kernels.triton.verbs import F32, I32, Number, bits, kind
 
-# Functions of the device's library by the names of primitives, and the operation for narrow floats. Without one these are
-# computed in float32: of MLIR's other functions Triton makes no code.
+# By primitive, the name in the device's library, and the operation for narrow floats. Without one these are computed in
+# float32, since Triton makes no code of MLIR's other functions.
 FUNCTIONS: dict[str, tuple[str, str | None]] = {
     **{name: (name, f"math.{name}") for name in ("ceil", "cos", "exp", "exp2", "floor", "log", "rsqrt", "sin", "sqrt")},
     **{
@@ -43,6 +43,8 @@ def function(k: Any, name: str, *xs: Value) -> Value:
     base, other = FUNCTIONS[name]
     if bits(xs[0].dtype) >= 32:
         return k.extern(symbol(k.is_rocm, base, xs[0].dtype), xs, xs[0].dtype)
+    if name == "nextafter":
+        raise NotImplementedError(f"unsupported types for nextafter: {tuple(x.dtype for x in xs)}")
     if other is None:
         return k.cast(function(k, name, *[k.cast(x, F32) for x in xs]), xs[0].dtype)
     return k.like(other, *xs)

@@ -11,7 +11,7 @@ from minijax.composed.refs import parts_of
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
 from minijax.ir.types import ShapedArray
 from minijax.kernels.text import Value
-from minijax.kernels.triton import control, elementwise, memory, shapes
+from minijax.kernels.triton import control, elementwise, memory, moving, shapes
 from minijax.kernels.triton.memory import Block, access, read, write
 from minijax.kernels.triton.verbs import CACHES, I32, Number, Tiles, attribute, kind
 
@@ -213,6 +213,7 @@ def _inline_asm(k, eqn, *xs):
 RULES = {
     **elementwise.RULES,
     **shapes.RULES,
+    **moving.RULES,
     **control.RULES,
     "get": _get,
     "swap": _swap,

@@ -29,8 +29,8 @@ class Launch(NamedTuple):
 
 
 def launch_of(grid: Sequence[int], vmapped: Sequence[int] = ()) -> Launch:
-    """The launch for a grid, whose vmapped axes come last."""
-    order = [*[i for i in range(len(grid)) if i not in vmapped], *vmapped]
+    """The launch for a grid, whose vmapped axes come last, the innermost one first."""
+    order = [*[i for i in range(len(grid)) if i not in vmapped], *sorted(vmapped, reverse=True)]
     sizes = [grid[i] for i in order]
     large = [i + 1 for i, n in enumerate(sizes) if n > _MOST_BLOCKS]
     folded = max(len(sizes) - 2, 0, *large)

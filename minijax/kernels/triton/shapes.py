@@ -170,23 +170,48 @@ _PARTS = {
 
 
 def _dot_general(k, eqn, x, y):
-    p = eqn.params
-    x, y, out = k.tile(x), k.tile(y), eqn.outvars[0].aval.dtype
-    x, y = _as_matrices(k, x, y, p["dimension_numbers"])
+    p, out = eqn.params, eqn.outvars[0].aval
+    x, y = _as_matrices(k, k.tile(x), k.tile(y), p["dimension_numbers"])
     if kind(x.dtype) == 2 or kind(y.dtype) == 2:
         raise NotImplementedError(
             f"Unsigned integer dtype {x.dtype} is not supported for dot_general (matmul) on the Pallas Triton GPU "
-            "backend because dot_general interprets all integer inputs as signed. Convert the operands to a signed dtype."
+            "backend, which takes all integers for signed ones. Convert the operands to a signed dtype."
         )
     algorithm = getattr(p["precision"], "name", None)
-    if algorithm not in (None, "DEFAULT"):
-        return _by_algorithm(k, algorithm, x, y, out)
-    total = I32 if kind(x.dtype) else out if out in (np.float16, np.float64) else F32
-    if x.dtype != y.dtype:
-        wide = np.promote_types(x.dtype, y.dtype) if F32 not in (x.dtype, y.dtype) else F32
-        x, y = k.cast(x, wide), k.cast(y, wide)
-    precision = "ieee" if _is_highest(p["precision"]) else "tf32"
-    return k.cast(k.dot(x, y, _zeros(k, x, y, total), precision), out)
+    if len(x.shape) == 3 and 1 in (x.shape[1], y.shape[2]) or len(out.shape) < 2:
+        result = _by_sums(k, x, y, out.dtype)
+    elif algorithm not in (None, "DEFAULT"):
+        result = _by_algorithm(k, algorithm, x, y, out.dtype)
+    else:
+        result = _product(k, x, y, out.dtype, "ieee" if _is_highest(p["precision"]) else "tf32")
+    return k.reshape(result, out.shape)
+
+
+def _total(dtype: Any, out: Any) -> Any:
+    """The dtype in which products of a dtype are added up."""
+    return I32 if kind(dtype) else out if out in (np.float16, np.float64) else F32
+
+
+def _of_one_dtype(k: Any, x: Value, y: Value) -> tuple[Value, Value]:
+    if x.dtype == y.dtype:
+        return x, y
+    wide = np.promote_types(x.dtype, y.dtype) if F32 not in (x.dtype, y.dtype) else F32
+    return k.cast(x, wide), k.cast(y, wide)
+
+
+def _product(k, x, y, out, precision):
+    x, y = _of_one_dtype(k, x, y)
+    return k.cast(k.dot(x, y, _zeros(k, x, y, _total(x.dtype, out)), precision), out)
+
+
+def _by_sums(k, x, y, out):
+    """The product of a matrix and a vector: (..., m, k), (..., k, n) -> (..., m, n), where m or n is 1."""
+    x, y = _of_one_dtype(k, x, y)
+    x, y = (k.cast(v, _total(x.dtype, out)) for v in (x, y))
+    axis = len(x.shape) - 1
+    y = k.transpose(y, [*range(axis - 1), axis, axis - 1])
+    shape = (*x.shape[:-2], max(x.shape[-2], y.shape[-2]), x.shape[-1])
+    return k.cast(k.reduce_axes(k.arith("mul", k.broadcast(x, shape), k.broadcast(y, shape)), [axis], "add"), out)
 
 
 def _is_highest(precision: Any) -> bool:
@@ -195,16 +220,22 @@ def _is_highest(precision: Any) -> bool:
 
 
 def _as_matrices(k, x, y, numbers):
-    """The operands as (m, k) and (k, n)."""
-    ((a, b), (batch, _)) = numbers
-    if batch or len(x.shape) != 2 or len(y.shape) != 2 or len(a) != 1:
+    """The operands as (m, k) and (k, n), with at most one axis in front for a batch; vectors have m or n of 1."""
+    (a, b), (batch, other) = numbers
+    if len(a) != 1 or len(batch) > 1 or max(len(x.shape), len(y.shape)) > 2 + len(batch):
         raise ValueError(f"a and b must be 2D, but got: {[*x.shape]} and {[*y.shape]}")
-    x = k.transpose(x, (1, 0)) if a[0] == 0 else x
-    return x, k.transpose(y, (1, 0)) if b[0] == 1 else y
+    x, y = _ordered(k, x, [*batch], [*a], last=True), _ordered(k, y, [*other], [*b], last=False)
+    return x, y
+
+
+def _ordered(k, x, batch, contracted, last):
+    rest = [i for i in range(len(x.shape)) if i not in (*batch, *contracted)]
+    x = k.transpose(x, [*batch, *rest, *contracted] if last else [*batch, *contracted, *rest])
+    return x if rest else k.expand(x, len(batch) + (not last))
 
 
 def _zeros(k, x, y, dtype):
-    return k.full(0, dtype, (x.shape[0], y.shape[1]))
+    return k.full(0, dtype, (*x.shape[:-1], y.shape[-1]))
 
 
 def _by_algorithm(k, algorithm, x, y, out):

@@ -252,7 +252,7 @@ class Tiles(Writer):
         """Reduces by an operation along axes, from the last to the first."""
         order = sorted(axes, reverse=True)
         for i, axis in enumerate(order):
-            if i:  # as jax, which keeps two reductions apart
+            if i and x.dtype != np.bool_:  # as jax, which keeps two reductions apart
                 x = self.neg(self.neg(x))
             (x,) = self.reduce([x], axis, lambda a, b: [self.combine(name, a, b)])
         return x
