@@ -18,6 +18,7 @@ class PallasCall(DischargeableCall):
 
     name = "pallas_call"
     multiple_results = True
+    same_memory_space = False
 
     def infer(self, *avals, out_avals, **params):
         return list(out_avals)

@@ -19,8 +19,6 @@ FOLDER = Path(__file__).parent
 pytestmark = pytest.mark.accelerator
 # These are compiled in each run.
 ALWAYS = {"matmul", "grouped_matmul", "flash_attention", "double_buffered", "ring", "remote_coordinates"}
-# jax's module has casts to the same shape.
-OTHER_CODE = {"ring"}
 
 
 @functools.cache
@@ -52,7 +50,6 @@ def test_kernels_compile_to_as_much_code_as_those_of_jax():
     wrong = {}
     for name, mine in outcomes().items():
         theirs = expected()[name]
-        is_code_compared = IS_REFERENCE and name not in OTHER_CODE
-        if ("error" in mine) != ("error" in theirs) or is_code_compared and "code" in mine and mine != theirs:
+        if ("error" in mine) != ("error" in theirs) or IS_REFERENCE and "code" in mine and mine != theirs:
             wrong[name] = mine, theirs
     assert wrong == {}

@@ -1026,6 +1026,18 @@ body("stack_of_one", lambda m, x, o: _set(o, ..., m.jnp.stack([x[...]])), X, out
 body("squeezed_bools", lambda m, x, o: _set(o, ..., x[...]), ((4, 8, 128), B1), grid=(4,), in_specs=lambda m: [m.pl.BlockSpec((None, 8, 128), lambda i: (i, 0, 0))], out_specs=lambda m: m.pl.BlockSpec((None, 8, 128), lambda i: (i, 0, 0)))
 body("revisited", lambda m, x, o: _set(o, ..., x[...]), TALL, out=X, grid=(4,), in_specs=lambda m: [BLOCKS(m)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (0, 0), pipeline_mode=m.pl.Buffered(1, revisit=m.pl.RevisitMode.ANY)))
 body("revisited_blocks", lambda m, x, o: _set(o, ..., x[...]), TALL, out=((16, 128), F), grid=(4,), in_specs=lambda m: [BLOCKS(m)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (m.lax.rem(i, 2), 0), pipeline_mode=m.pl.Buffered(1, revisit=m.pl.RevisitMode.ANY)))
+values("power_of_two", lambda m, x: m.jnp.power(2.0, x), X)
+values("select_by_int", lambda m, i, x, y: m.lax.select_n(i, x, y), XI, X, X, out=X)
+values("diagonal", lambda m, x: m.jnp.diagonal(x)[None], ((128, 128), F), out=((1, 128), F))
+values("platform_dependent", lambda m, x: m.lax.platform_dependent(x, tpu=lambda v: v * 2, default=lambda v: v + 3), X)
+for _name, (_equation, _shape, _out, _sizes) in {
+    "split_merge": ("a(bc)->(ab)c", (8, 256), (16, 128), dict(b=2)), "tiles_to_front": ("a(bc)->bac", (8, 512), (4, 8, 128), dict(b=4)),
+    "rows": ("a(bc)->b(ac)", (8, 256), (2, 1024), dict(c=128)), "to_lanes": ("(ab)c->b(ac)", (16, 128), (8, 256), dict(b=8)),
+    "tiles": ("ab(cd)->cabd", (2, 8, 512), (4, 2, 8, 128), dict(c=4)), "transposed": ("ab->ba", (128, 256), (256, 128), {}),
+    "merged": ("abcd->ab(cd)", (2, 3, 4, 128), (2, 3, 512), {}), "both": ("xybd->(xb)(yd)", (2, 2, 8, 128), (16, 256), {}),
+    "led": ("ab(cd)->(ca)bd", (2, 8, 256), (4, 8, 128), dict(c=2)), "three": ("xyz(wb)->wz(xy)b", (2, 2, 8, 256), (2, 8, 4, 128), dict(w=2)),
+}.items():
+    values(f"einshape_{_name}", lambda m, x, _e=_equation, _s=_sizes: m.pltpu.einshape(_e, x, **_s), (_shape, F), out=(_out, F))
 body("jvp_in_kernel", lambda m, x, o: _set(o, ..., m.jax.jvp(m.jnp.sin, (x[...],), (x[...],))[1]), X)
 body("vmap_in_kernel", lambda m, x, o: _set(o, ..., m.jax.vmap(lambda v: v * 2 + 1)(x[...])), X)
 body("allocated", lambda m, x, o: _use(m.jax.empty_ref(m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32), memory_space=m.pltpu.VMEM), lambda r: _all(_set(r, ..., x[...] * 2), _set(o, ..., r[...]))), X)
@@ -1054,6 +1066,18 @@ body("blocks_of_one", lambda m, x, o: _set(o, ..., x[...] + 1), ((4, 8, 128), F)
 body("vmem_blocks", lambda m, x, o: _set(o, ..., x[...] + 1), ((24, 128), F), grid=(3,), in_specs=lambda m: [m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM)], out_specs=lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0), memory_space=m.pltpu.VMEM))
 body("hbm_over_grid", lambda m, x, o, sem: m.pltpu.async_copy(x, o, sem).wait(), X, grid=(2,), in_specs=lambda m: [m.pl.BlockSpec(memory_space=m.pltpu.HBM)], out_specs=lambda m: m.pl.BlockSpec(memory_space=m.pltpu.HBM), scratch_shapes=lambda m: [m.pltpu.SemaphoreType.DMA])
 # fmt: on
+
+
+@kernel
+def operands_in_memory_spaces(m):
+    def body(x, y, o):
+        o[...] = x[...] + y[...]
+
+    def f(x, y):
+        x, y = m.pltpu.with_memory_space_constraint(x, m.pltpu.HBM), m.pltpu.with_memory_space_constraint(y * 2, m.pltpu.VMEM)
+        return m.pl.pallas_call(body, out_shape=m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32))(x, y)
+
+    return f, X, X
 
 
 @kernel

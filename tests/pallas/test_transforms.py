@@ -12,7 +12,7 @@ from minijax.experimental.pallas import tpu as pltpu
 
 X = pallas_kernels.X
 BATCHED = ["add", "softmax", "matmul", "matmul_with_scratch", "squeezed_rows", "two_results", "dynamic_rows", "views", "scoped", "copies",
-           "revisited", "aliased", "several_specs", "program_id_in_an_index_map", "trees", "prefetch", "while_loop", "flash"]  # fmt: skip
+           "revisited", "aliased", "several_specs", "program_id_in_an_index_map", "trees", "prefetch", "while_loop", "flash", "with_options"]  # fmt: skip
 
 
 def batched(name, in_axes=0):

@@ -7,10 +7,13 @@ _FACE = Face(
     (),
     """
 minijax.kernels.blocks: PrefetchScalarGridSpec
+minijax.kernels.chips: ChipVersion TpuInfo get_tpu_info get_tpu_info_for_chip is_tpu_device
 minijax.kernels.memory: CMEM=TpuMemorySpace.CMEM HBM=TpuMemorySpace.HBM MemorySpace=TpuMemorySpace
     SEMAPHORE=TpuMemorySpace.SEMAPHORE SMEM=TpuMemorySpace.SMEM SemaphoreType VMEM=TpuMemorySpace.VMEM
     VMEM_SHARED=TpuMemorySpace.VMEM_SHARED dma_semaphore
+minijax.kernels.operations.constraint: with_memory_space_constraint
 minijax.kernels.operations.copies: async_copy async_remote_copy make_async_copy make_async_remote_copy sync_copy
+minijax.kernels.operations.einshape: einshape
 minijax.kernels.operations.masked: load=load_tpu store=store_tpu
 minijax.kernels.operations.semaphores: get_barrier_semaphore
 minijax.kernels.operations.tpu: matmul_acc_lhs matmul_pop matmul_push_rhs pack_elementwise prng_random_bits prng_seed
@@ -27,11 +30,9 @@ minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_sig
     },
     missing={
         "jax.experimental.pallas.tpu.{0} is not there: use pallas_call over a grid instead.": """
-        BufferType BufferedRef BufferedRefBase ChipVersion InterpretParams LoweringException TpuInfo core_barrier
-        create_tensorcore_mesh einshape emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode get_tpu_info
-        get_tpu_info_for_chip is_tpu_device reset_tpu_interpret_mode_state run_on_first_core sample_block
+        BufferType BufferedRef BufferedRefBase InterpretParams LoweringException core_barrier create_tensorcore_mesh
+        emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode reset_tpu_interpret_mode_state run_on_first_core sample_block
         set_tpu_interpret_mode stateful_bernoulli stateful_bits stateful_normal stateful_uniform to_pallas_key
-        with_memory_space_constraint
     """
     },
 )

@@ -15,7 +15,7 @@ from minijax.ir.types import ShapedArray
 from minijax.kernels.grid import INDEX, dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.memory import is_semaphore
-from minijax.kernels.mosaic import elementwise, random, shapes, transfers
+from minijax.kernels.mosaic import einshape, elementwise, random, shapes, transfers
 from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
@@ -25,7 +25,7 @@ from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_comm
 TARGET = "tpu_custom_call"
 _COLORS = {"hbm": 0, "vmem": 1, "semaphore_mem": 2, "smem": 4, "host": 5}
 _VMEM = 1
-_RULES = (elementwise, random, shapes, transfers)  # modules that register rules
+_RULES = (einshape, elementwise, random, shapes, transfers)  # modules that register rules
 
 _INT32 = np.dtype(np.int32)
 
@@ -81,7 +81,7 @@ def lower(
         text = mosaic_text(text, "canonicalize,cse")
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
         print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
-    config = backend_config(text, params)
+    config = backend_config(text, params, ins)
     moved = mapping.num_dynamic_grid_bounds
     values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
     values = [*_grid_sizes(e, mapping.grid, values[:moved]), *values[moved:]]
@@ -171,7 +171,7 @@ def _axes_in(jaxpr: Any) -> set[str]:
 # ---- the configuration -----------------------------------------------------------------------------------
 
 
-def backend_config(text: str, params: Mapping[str, Any]) -> str:
+def backend_config(text: str, params: Mapping[str, Any], ins: Sequence[Any]) -> str:
     """The configuration of the call, in which the module is, as JSON with jax's order of keys."""
     options, cost = params["compiler_params"], params["cost_estimate"]
     option = lambda name: getattr(options, name, None)  # noqa: E731
@@ -191,6 +191,7 @@ def backend_config(text: str, params: Mapping[str, Any]) -> str:
         "allow_input_fusion": None if not option("allow_input_fusion") else list(option("allow_input_fusion")),
         "internal_scratch_in_bytes": option("internal_scratch_in_bytes"),
         "output_memory_space_colors": _colors(params["grid_mapping"].block_mappings_output),
+        "input_memory_space_colors": _input_colors(ins),
         "disable_bounds_checks": option("disable_bounds_checks") or None,
         "disable_semaphore_checks": option("disable_semaphore_checks") or None,
         "skip_device_barrier": option("skip_device_barrier") or None,
@@ -224,6 +225,12 @@ def _colors(outs: Sequence[BlockMapping]) -> list[dict] | None:
             place = {} if len(outs) == 1 else {"shape_index": [i]}
             found.append({"color": _COLORS[space], **place})
     return found or None
+
+
+def _input_colors(ins: Sequence[Any]) -> list[dict] | None:
+    """The memory spaces in the types of operands."""
+    spaces = [str(getattr(a, "memory_space", "")) for a in ins]
+    return [{"operand_index": i, "color": _COLORS[s]} for i, s in enumerate(spaces) if s in _COLORS] or None
 
 
 def _flag(name: str, value: Any) -> dict[str, Any]:

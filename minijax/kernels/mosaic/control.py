@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.higher.cond import group_of
 from minijax.hlo import spell
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.kernels.mosaic.references import region
@@ -54,8 +55,8 @@ def _cond(k: Kernel, site: Site, index: Value, *operands: Any, branches: Sequenc
         others = lambda: choose(k.binary("sub", index, k.i32(1)), rest[1:])  # noqa: E731
         return k.branch(is_other, results, others, write(rest[0]))
 
-    if len(branches) == 1:
-        return _values(k, branches[0], operands)
+    if len(branches) == 1 or index in k.chosen:
+        return _values(k, branches[k.chosen.get(index, 0)], operands)
     return choose(index, branches)
 
 
@@ -63,6 +64,14 @@ def _values(k: Kernel, closed: Jaxpr | ClosedJaxpr, operands: Sequence[Any]) -> 
     jaxpr = closed.jaxpr if isinstance(closed, ClosedJaxpr) else closed
     found = inlined(k, closed, operands)
     return [k.value(x, v.aval) for x, v in zip(found, jaxpr.outvars, strict=True)]
+
+
+@rule("platform_index")
+def _platform_index(k: Kernel, site: Site, platforms: Any) -> Value:
+    number = group_of("mosaic", platforms)
+    index = k.i32(number)
+    k.chosen[index] = number
+    return index
 
 
 # ---- loops ---------------------------------------------------------------------------------------------

@@ -114,8 +114,11 @@ def _sign(k: Kernel, site: Site, x: Value) -> Value:
     return k.select(k.compare("gt", k.math("absf", x), zero()), unit, x)
 
 
-@rule("pow")
-def _pow(k: Kernel, site: Site, x: Value, y: Value) -> Value:
+@rule("pow", raw=True)
+def _pow(k: Kernel, site: Site, x: Any, y: Any) -> Value:
+    if not isinstance(x, Value) and x == 2 and dtypes.issubdtype(site.ins[1].dtype, np.floating):
+        return k.math("exp2", k.value(y, site.ins[1]))
+    x, y = (k.value(v, a) for v, a in zip((x, y), site.ins, strict=True))
     if not is_float(y.element):
         y = k.cast("uitofp" if is_unsigned(site.ins[1].dtype) else "sitofp", y, x.element)
     return k.math("powf", *aligned(k, site, (x, y)))
@@ -168,10 +171,11 @@ def _clamp(k: Kernel, site: Site, low: Value, x: Value, high: Value) -> Value:
 
 @rule("select_n")
 def _select(k: Kernel, site: Site, which: Value, *cases: Value) -> Value:
-    if site.ins[0].dtype != np.bool_ or len(cases) != 2:
-        raise NotImplementedError(f"select_n in a kernel for TPUs selects from two cases by a bool, not {len(cases)}")
-    no, yes = cases
-    return k.select(which, yes, no)
+    if len(cases) > 2:
+        raise NotImplementedError(f"select_n in a kernel for TPUs selects from two cases, not {len(cases)}")
+    if site.ins[0].dtype != np.bool_:
+        which = k.compare("ne", which, k.fill(0, which.shape, site.ins[0].dtype))
+    return k.select(which, *reversed(cases)) if len(cases) == 2 else cases[0]
 
 
 @rule("stop_gradient", "copy", "copy_p", "optimization_barrier", "reshard", "pvary")

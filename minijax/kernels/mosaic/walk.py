@@ -72,6 +72,7 @@ class Kernel(Verbs):
         super().__init__()
         self.grid = Grid()
         self.mesh = mesh or {}  # the sizes of the axes of the mesh of devices around the kernel
+        self.chosen: dict[Value, int] = {}  # values that are known while the kernel is lowered
         self._scopes: tuple[str, ...] = ()
 
     def run(self, jaxpr: Jaxpr, operands: Iterable[Any]) -> list[Any]:

@@ -1,0 +1,71 @@
+"""The public names of Pallas: jax's, with its parameters; those that are absent say so."""
+
+import importlib
+import inspect
+
+import pytest
+
+MODULES = ("pallas", "pallas.triton", "pallas.tpu")
+# Classes whose constructors users do not call, a protocol, and options.
+OWN = {
+    "pallas.CompilerParams",
+    "pallas.enable_debug_checks",
+    "pallas.enable_poison_buffers",
+    "pallas.MemorySpace",
+    "pallas.tpu.MemorySpace",
+}
+
+
+def both(path):
+    return importlib.import_module(f"minijax.experimental.{path}"), importlib.import_module(f"jax.experimental.{path}")
+
+
+def absent(module):
+    return set(module._FACE._missing)
+
+
+def parameters(value):
+    """The names, kinds and defaults of parameters; values of classes of each side as texts."""
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return None
+    return [
+        (p.name, p.kind, p.default if isinstance(p.default, (int, str, tuple, type(None))) else repr(p.default))
+        for p in signature.parameters.values()
+    ]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("path", MODULES)
+def test_names_are_those_of_jax(path):
+    ours, theirs = both(path)
+    public = {name for name in dir(theirs) if not name.startswith("_") and not inspect.ismodule(getattr(theirs, name))}
+    assert public - set(dir(ours)) == set()
+    modules = {name for name in dir(ours) if inspect.ismodule(getattr(ours, name, None))}
+    extra = {name for name in dir(ours) if not name.startswith("_")} - public - modules
+    assert all(hasattr(theirs, name) for name in extra), extra  # deprecated names, which jax does not list
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("path", MODULES)
+def test_parameters_are_those_of_jax(path):
+    ours, theirs = both(path)
+    differ = {}
+    for name in sorted(set(dir(ours)) - absent(ours)):
+        if name.startswith("_") or name.endswith("_p") or f"{path}.{name}" in OWN or not hasattr(theirs, name):
+            continue
+        mine, other = getattr(ours, name), getattr(theirs, name)
+        if inspect.ismodule(other) or not callable(other):
+            continue
+        if parameters(mine) != parameters(other):
+            differ[name] = parameters(mine), parameters(other)
+    assert differ == {}
+
+
+@pytest.mark.parametrize("path", [*MODULES, "pallas.mosaic_gpu", "pallas.tpu_sc", "pallas.fuser"])
+def test_absent_names_say_so(path):
+    module = importlib.import_module(f"minijax.experimental.{path}")
+    for name in absent(module):
+        with pytest.raises(NotImplementedError, match=f"jax.experimental.{path}.{name} is not there"):
+            getattr(module, name)()
