@@ -102,7 +102,7 @@ def _window(view: Any) -> tuple[Any, list, list, tuple] | None:
         return None
     index = path[0]
     entries = [e for e in index.entries if e is not Ellipsis]
-    if not any(type(e) in (Window, Slot) for e in entries) or len(entries) != len(index.shape):
+    if len(entries) != len(index.shape) or not any(map(_may_leave, entries, index.shape)):
         return None
     if any(type(e) is Slot and e.shape for e in entries):
         return None
@@ -113,6 +113,11 @@ def _window(view: Any) -> tuple[Any, list, list, tuple] | None:
         starts.append(arrays[e.place] if type(e) in (Window, Slot) else e if isinstance(e, int) else e.start)
         sizes.append(e.size if type(e) in (Window, Span) else 1)
     return ref, [convert(as_array_or_constant(s), np.dtype(np.int32)) for s in starts], sizes, type_of(view).shape
+
+
+def _may_leave(entry: Any, size: int) -> bool:
+    """Returns whether an entry of an index may go beyond its axis."""
+    return type(entry) in (Window, Slot) or type(entry) is Span and entry.start + entry.size > size
 
 
 def _padded(x: Any, sizes: list) -> Any:

@@ -112,6 +112,7 @@ def _masked_load(k, eqn, *operands):
     if at.is_packed:
         shape = eqn.outvars[0].aval.shape
     mask, other = _in_shape(k, mask, shape), _in_shape(k, other if mask is not None else None, shape)
+    other = other if other is None else k.cast(other, at.dtype)
     cache, evict = _option("cache modifier", p["cache_modifier"], CACHES), _eviction(p)
     if p["is_volatile"] and (cache or evict):
         raise ValueError("masked_load: a volatile load in a Triton kernel has no cache modifier and no eviction policy")
