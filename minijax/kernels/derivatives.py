@@ -58,13 +58,16 @@ def _pushed_params(params: dict, moved: tuple[bool, ...], floats: tuple[bool, ..
     primal, tangent = jaxpr.invars[:count], jaxpr.invars[count:]
     ins, outs = Mask(moved), Mask(floats)
     a, b = sum(moved), sum(moved) + sum(floats)
-    # (scalars, ins, outs, scratch, tangents of each) -> (scalars, ins, their tangents, outs, their tangents, scratch, ...)
+    # (scalars, ins, outs, scratch; tangents) -> (scalars, ins, tangents, outs, tangents, scratch, tangents)
     i, o = scalars + n_in, scalars + n_in + n_out
     invars = [*primal[:i], *tangent[:a], *primal[i:o], *tangent[a:b], *primal[o:], *tangent[b:]]
     in_blocks, out_blocks = mapping.in_mappings, mapping.block_mappings_output
     blocks = (
-        *in_blocks, *map(_of_tangents, ins.marked(in_blocks)), *out_blocks, *map(_of_tangents, outs.marked(out_blocks))
-    )  # fmt: skip
+        *in_blocks,
+        *map(_of_tangents, ins.marked(in_blocks)),
+        *out_blocks,
+        *map(_of_tangents, outs.marked(out_blocks)),
+    )
     scratch = (*mapping.scratch_avals, *[v.aval for v in tangent[b:]])
     of_input = {scalars + k: j for j, k in enumerate(ins.marked(range(n_in)))}
     of_output = {k: j for j, k in enumerate(outs.marked(range(n_out)))}

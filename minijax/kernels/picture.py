@@ -110,16 +110,28 @@ class Picture:
         """The page."""
         operands = [
             dict(
-                name=o.name, shape=o.shape, dtype=o.dtype, block=o.block, role=o.role, starts=o.starts.tolist(),
-                moved=amount(o.moved), least=amount(o.least), changed=int(o.changed.sum()),
-                outside=int(o.outside.sum()), bytes=amount(o.block_bytes),
+                name=o.name,
+                shape=o.shape,
+                dtype=o.dtype,
+                block=o.block,
+                role=o.role,
+                starts=o.starts.tolist(),
+                moved=amount(o.moved),
+                least=amount(o.least),
+                changed=int(o.changed.sum()),
+                outside=int(o.outside.sum()),
+                bytes=amount(o.block_bytes),
             )
             for o in self.operands
-        ]  # fmt: skip
+        ]
         data = dict(
-            name=self.name, grid=self.grid, operands=operands, perStep=amount(self.bytes_per_step),
-            moved=amount(self.bytes_moved), least=amount(self.bytes_least),
-        )  # fmt: skip
+            name=self.name,
+            grid=self.grid,
+            operands=operands,
+            perStep=amount(self.bytes_per_step),
+            moved=amount(self.bytes_moved),
+            least=amount(self.bytes_least),
+        )
         text = json.dumps(data).replace("</", "<\\/")
         return _TEMPLATE.read_text().replace("{{title}}", html.escape(self.name)).replace("{{data}}", text)
 
@@ -135,8 +147,8 @@ class Picture:
         lines = [f"{self.name} over the grid {self.grid}: {self.steps} steps, {amount(self.bytes_per_step)} a step"]
         for o in self.operands:
             lines.append(
-                f"  {o.name}: {o.dtype}{list(o.shape)} in blocks {list(o.block)}, {o.role}; {int(o.changed.sum())} copies, "
-                f"{amount(o.moved)} moved, {amount(o.least)} at least"
+                f"  {o.name}: {o.dtype}{list(o.shape)} in blocks {list(o.block)}, {o.role}; {int(o.changed.sum())} "
+                f"copies, {amount(o.moved)} moved, {amount(o.least)} at least"
                 + (f"; {int(o.outside.sum())} blocks reach beyond the end" if o.outside.any() else "")
             )
         return "\n".join(lines)
@@ -164,8 +176,8 @@ def visualize(call: Callable, *args: Any) -> Picture:
         >>> f = pl.pallas_call(double, jax.ShapeDtypeStruct((5,), jnp.float32), grid=3, in_specs=[spec], out_specs=spec)
         >>> print(minijax.kernels.visualize(f, jnp.ones(5)))
         double over the grid (3,): 3 steps, 32 bytes a step
-          args[0]: float32[5] in blocks [2], read; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach beyond the end
-          outputs: float32[5] in blocks [2], written; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach beyond the end
+          args[0]: float32[5] in blocks [2], read; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach ...
+          outputs: float32[5] in blocks [2], written; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach ...
     """
     closed = make_jaxpr(call)(*args)
     found = list(_kernels(closed, tree.tree_leaves(args)))

@@ -14,7 +14,7 @@ from minijax.transforms.discharge import DischargeableCall
 
 
 class PallasCall(DischargeableCall):
-    """Runs a kernel in each step of a grid: (captured references, sizes of dynamic axes, scalars, inputs) -> results."""
+    """Runs a kernel over a grid: (captured references, sizes of dynamic axes, scalars, inputs) -> results."""
 
     name = "pallas_call"
     multiple_results = True
@@ -48,8 +48,8 @@ def _lowering(platform: str, params: dict) -> Any:
         return _interpreted
     if platform == "cpu":
         warn(
-            "pallas_call: there is no compiler of kernels for CPUs, so the kernel is interpreted. Pass interpret=True to "
-            "say that this is wanted.",
+            "pallas_call: there is no compiler of kernels for CPUs, so the kernel is interpreted. Pass interpret=True "
+            "to say that this is wanted.",
             UserWarning,
         )
         return _interpreted
