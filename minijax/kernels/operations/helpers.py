@@ -14,6 +14,7 @@ from minijax.composed.refs import new_ref
 from minijax.higher.cond import cond
 from minijax.higher.fori_loop import fori_loop
 from minijax.kernels.memory import MemoryRef
+from minijax.numpy.creation import asarray
 from minijax.primitives.counting import empty as empty_array
 from minijax.primitives.elementwise import div
 from minijax.primitives.gather_dims import Slice
@@ -75,8 +76,12 @@ def loop(
     """
 
     def decorate(f):
-        count = cdiv(upper - lower, step)
-        index = lambda i: lower + i * step  # noqa: E731
+        (first, end, stride), zero = (lower, upper, step), 0
+        if not all(isinstance(n, int) for n in (lower, upper, step)):
+            first, end, stride = (asarray(n, np.int32) for n in (lower, upper, step))
+            zero = np.int32(0)
+        count = cdiv(end - first, stride)
+        index = lambda i: first + i * stride  # noqa: E731
 
         def with_carry(i, carry):
             return f(index(i), carry)
@@ -87,7 +92,7 @@ def loop(
             return carry
 
         body = without_carry if init_carry is None else with_carry
-        return fori_loop(0, count, body, init_carry, unroll=unroll)
+        return fori_loop(zero, count, body, init_carry, unroll=unroll)
 
     return decorate
 

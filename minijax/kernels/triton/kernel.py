@@ -72,8 +72,9 @@ def _get(k, eqn, block, *arrays):
 
 def _swap(k, eqn, block, value, *arrays):
     at = access(k, block, eqn.params["path"], arrays)
+    value = k.tile(value, eqn.outvars[0].aval.shape)
     old = read(k, at)
-    write(k, at, k.tile(value, eqn.outvars[0].aval.shape))
+    write(k, at, value)
     return old
 
 

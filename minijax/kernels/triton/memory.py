@@ -118,7 +118,7 @@ def _last(k: Tiles, index: Index, arrays: Sequence[Tile], wide: Any) -> tuple[tu
 def _together(
     k: Tiles, entries: Sequence, sizes: Sequence[int], arrays: Sequence[Tile]
 ) -> tuple[tuple[int, ...], dict[int, Value]]:
-    """The shape of all index arrays, and the numbers in this shape, by entry; without arrays the list is empty."""
+    """The shape of all index arrays, and the numbers in this shape, by entry; nothing without arrays."""
     numbers = {i: e for i, e in enumerate(entries) if type(e) in (Slot, int)}
     together = np.broadcast_shapes(*[e.shape for e in numbers.values() if type(e) is Slot])
     if not together:

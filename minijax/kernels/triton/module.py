@@ -1,6 +1,7 @@
 """Calls of kernels on GPUs: the grid, the module of a kernel, and the custom call that runs it."""
 
 import json
+import re
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
@@ -108,7 +109,7 @@ def _block(k: Kernel, pointer: Value, mapping: Any) -> Block:
 def lower(e: Any, ins: Sequence[Aval], outs: Sequence[Aval], operands: Sequence, params: dict) -> list:
     """Lowers a call of a kernel to a custom call that XLA compiles with Triton, on the platforms cuda and rocm."""
     jaxpr, mapping, options = params["jaxpr"], params["grid_mapping"], params["compiler_params"]
-    name = spell.module_name(params["name"] or jaxpr.debug_info.func_name)
+    name = re.sub(r"[^\w.-]", "_", params["name"] or jaxpr.debug_info.func_name)
     text = module_text(name, jaxpr, mapping, e.platform)
     if params["debug"]:
         _show(jaxpr, mapping, text)

@@ -58,11 +58,16 @@ def joined(k: Any, x: Value, y: Value, axis: int) -> Value:
 
 def parts_of(k: Any, x: Value, sizes: Sequence[int], axis: int) -> list[Value]:
     """The parts of given sizes along an axis; they have to be parts of halves of halves."""
-    if len(sizes) == 1:
-        return [x]
-    first, second = _in_two(sizes, "split")
-    low, high = halves_of(k, x, axis)
-    return [*parts_of(k, low, first, axis), *parts_of(k, high, second, axis)]
+    parts = [(x, sizes)]
+    while any(len(sizes) > 1 for _, sizes in parts):
+        halved = []
+        for part, sizes in parts:
+            if len(sizes) > 1:
+                halved += zip(halves_of(k, part, axis), _in_two(sizes, "split"), strict=True)
+            else:
+                halved.append((part, sizes))
+        parts = halved
+    return [part for part, _ in parts]
 
 
 def _in_two(sizes: Sequence[int], name: str) -> tuple[Sequence[int], Sequence[int]]:
