@@ -13,8 +13,8 @@ minijax.run.arrays.array: EArray
 """,
     later="""
     array_serialization buffer_callback checkify colocated_python compute_on control_deps custom_partitioning fused
-    hijax jet key_reuse layout mesh_utils mosaic multihost_utils ode pallas pjit profiler random rnn roofline scheduling_groups
-    serialize_executable shard_alike shard_map source_mapper sparse topologies transfer xla_metadata
+    hijax jet key_reuse layout mesh_utils mosaic multihost_utils ode pallas pjit profiler random rnn roofline
+    scheduling_groups serialize_executable shard_alike shard_map source_mapper sparse topologies transfer xla_metadata
     """.split(),
     removed={
         "module 'jax.experimental' has no attribute '{0}'; use jax.pure_callback, jax.experimental.io_callback or "

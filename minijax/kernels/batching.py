@@ -101,13 +101,16 @@ def _batched(params: dict, size: int, dims: Sequence) -> dict:
     return {
         **params,
         "grid_mapping": mapping.replace(
-            grid=(size, *mapping.grid), grid_names=names and (None, *names), block_mappings=tuple(blocks),
-            index_map_avals=(INDEX, *mapping.index_map_avals), index_map_tree=index_tree,
+            grid=(size, *mapping.grid),
+            grid_names=names and (None, *names),
+            block_mappings=tuple(blocks),
+            index_map_avals=(INDEX, *mapping.index_map_avals),
+            index_map_tree=index_tree,
             vmapped_dims=(0, *[v + 1 for v in mapping.vmapped_dims]),
         ),
         "out_avals": tuple([_widened(a, 0, size) for a in params["out_avals"]]),
         "cost_estimate": cost and cost.times(size),
-    }  # fmt: skip
+    }
 
 
 def _widened(aval: ShapedArray, at: int, size: int) -> ShapedArray:
@@ -126,6 +129,8 @@ def _batched_block(block: BlockMapping, dim: int | None, size: int) -> BlockMapp
     info = closed.jaxpr.debug_info._replace(arg_names=None, result_paths=None)
     jaxpr = closed.jaxpr.replace(invars=[first, *closed.jaxpr.invars], outvars=outvars, debug_info=info)
     return block.replace(
-        index_map_jaxpr=ClosedJaxpr(jaxpr, closed.consts), block_shape=tuple(dims), array_aval=aval,
+        index_map_jaxpr=ClosedJaxpr(jaxpr, closed.consts),
+        block_shape=tuple(dims),
+        array_aval=aval,
         index_map_out_tree=tree.tree_structure((0,) * len(dims)),
-    )  # fmt: skip
+    )

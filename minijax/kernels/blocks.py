@@ -142,8 +142,8 @@ class BlockSpec:
     """Says how an operand or a result is cut into blocks. In each step of the grid the kernel gets one block.
 
     Args:
-      block_shape: for each dimension an int, the size of the blocks; None or `pl.squeezed` for a dimension of which
-        the kernel gets one element and which it does not see; or `pl.Element`, `pl.Blocked`, `pl.BoundedSlice`. None:
+      block_shape: for each dimension an int, the size of the blocks; None or `pl.squeezed` for a dimension that the
+        kernel does not see, since it gets one element; or `pl.Element`, `pl.Blocked`, `pl.BoundedSlice`. None:
         the block is the whole array.
       index_map: function of the numbers of a step on the axes of the grid, and of the references of scalars that are
         prefetched, that returns the number of the block on each dimension. None: zeros.

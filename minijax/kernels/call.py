@@ -84,17 +84,28 @@ def pallas_call(
     spec = _grid_spec(grid_spec, grid, in_specs, out_specs, scratch_shapes)
     out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
     call = _Call(
-        kernel, out_shape, spec, tuple(dict(input_output_aliases).items()),
+        kernel,
+        out_shape,
+        spec,
+        tuple(dict(input_output_aliases).items()),
         dict(
-            debug=debug, interpret=interpret, mesh=None, name=name, compiler_params=compiler_params,
-            cost_estimate=cost_estimate, metadata=None if metadata is None else FrozenDict(metadata),
+            debug=debug,
+            interpret=interpret,
+            mesh=None,
+            name=name,
+            compiler_params=compiler_params,
+            cost_estimate=cost_estimate,
+            metadata=None if metadata is None else FrozenDict(metadata),
         ),
-    )  # fmt: skip
+    )
 
     def wrapped(*args):
         return call(args)
 
     return jit(wrapped, inline=True)
+
+
+pallas_call_p.called = pallas_call
 
 
 def _grid_spec(grid_spec: GridSpec | None, grid: Any, in_specs: Any, out_specs: Any, scratch_shapes: Any) -> GridSpec:
@@ -157,9 +168,17 @@ class _Call:
         ]
         scratch = tuple([s.get_ref_aval() for s in tree.tree_leaves(spec.scratch_shapes)])
         mapping = GridMapping(
-            grid, spec.grid_names, tuple(blocks), index_tree, index_avals, (), prefetched, len(in_specs),
-            len(out_specs), scratch,
-        )  # fmt: skip
+            grid,
+            spec.grid_names,
+            tuple(blocks),
+            index_tree,
+            index_avals,
+            (),
+            prefetched,
+            len(in_specs),
+            len(out_specs),
+            scratch,
+        )
         return mapping, scalars
 
     def traced(self, mapping: GridMapping, scalars: Sequence, in_tree: Any, out_tree: Any) -> tuple[Jaxpr, list]:

@@ -169,10 +169,20 @@ _CHIPS: dict[str, tuple] = {
     "8i": (8, 256, 2, 256, 192, 0, 1024, 154500, 4300, 550.5, 0, 4404, 0, (1, 4, 16, 512, 64)),
 }
 _KINDS = {
-    "TPU v2": "v2", "TPU v3": "v3", "TPU v4": "v4", "TPU v4 lite": "v4i", "TPU v5": "v5p", "TPU v5p": "v5p",
-    "TPU v5 lite": "v5e", "TPU v5e": "v5e", "TPU v6 lite": "v6e", "TPU v6e": "v6e", "TPU7": "7", "TPU7x": "7x",
+    "TPU v2": "v2",
+    "TPU v3": "v3",
+    "TPU v4": "v4",
+    "TPU v4 lite": "v4i",
+    "TPU v5": "v5p",
+    "TPU v5p": "v5p",
+    "TPU v5 lite": "v5e",
+    "TPU v5e": "v5e",
+    "TPU v6 lite": "v6e",
+    "TPU v6e": "v6e",
+    "TPU7": "7",
+    "TPU7x": "7x",
     "TPU8i": "8i",
-}  # fmt: skip
+}
 _MILLION, _BILLION = 10**6, 10**9
 
 
@@ -201,12 +211,25 @@ def _info(version: ChipVersion, cores: int) -> TpuInfo:
         sparse = SparseCoreInfo(*counts, kib * 1024, granule)
     bf16, int8, fp8, int4 = [int(n * 1000 * _BILLION) for n in ops]
     return TpuInfo(
-        chip_version=version, generation=generation, num_cores=cores, num_lanes=128, num_sublanes=8,
-        mxu_column_size=columns, num_mxus=mxus, num_accumulators=accumulators, vmem_capacity_bytes=vmem * 1024**2,
-        cmem_capacity_bytes=cmem * _MILLION, smem_capacity_bytes=smem * 1024, hbm_capacity_bytes=hbm * _MILLION,
-        mem_bw_bytes_per_second=int(speed * _BILLION), bf16_ops_per_second=bf16, int8_ops_per_second=int8,
-        fp8_ops_per_second=fp8, int4_ops_per_second=int4, sparse_core=sparse,
-    )  # fmt: skip
+        chip_version=version,
+        generation=generation,
+        num_cores=cores,
+        num_lanes=128,
+        num_sublanes=8,
+        mxu_column_size=columns,
+        num_mxus=mxus,
+        num_accumulators=accumulators,
+        vmem_capacity_bytes=vmem * 1024**2,
+        cmem_capacity_bytes=cmem * _MILLION,
+        smem_capacity_bytes=smem * 1024,
+        hbm_capacity_bytes=hbm * _MILLION,
+        mem_bw_bytes_per_second=int(speed * _BILLION),
+        bf16_ops_per_second=bf16,
+        int8_ops_per_second=int8,
+        fp8_ops_per_second=fp8,
+        int4_ops_per_second=int4,
+        sparse_core=sparse,
+    )
 
 
 def _device() -> Any:

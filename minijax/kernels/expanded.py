@@ -116,9 +116,11 @@ def _cond(operands: list, params: dict, step: Step) -> tuple[list, dict]:
 def _while(operands: list, params: dict, step: Step) -> tuple[list, dict]:
     numbers, axes, n = _numbers(step), len(step.ids), params["cond_nconsts"]
     changed = dict(
-        cond_jaxpr=_with_numbers(params["cond_jaxpr"], axes, step.names), cond_nconsts=n + len(numbers),
-        body_jaxpr=_with_numbers(params["body_jaxpr"], axes, step.names), body_nconsts=params["body_nconsts"] + len(numbers),
-    )  # fmt: skip
+        cond_jaxpr=_with_numbers(params["cond_jaxpr"], axes, step.names),
+        cond_nconsts=n + len(numbers),
+        body_jaxpr=_with_numbers(params["body_jaxpr"], axes, step.names),
+        body_nconsts=params["body_nconsts"] + len(numbers),
+    )
     # (predicate's constants, body's constants, carry) -> the same, with the numbers before each group of constants
     return [*numbers, *operands[:n], *numbers, *operands[n:]], {**params, **changed}
 

@@ -94,7 +94,8 @@ def program_id(axis: int) -> Any:
         >>> def kernel(o_ref):
         ...     o_ref[...] = jnp.full((2,), pl.program_id(0))
         >>> spec = pl.BlockSpec((2,), lambda i: (i,))
-        >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((6,), jnp.int32), grid=3, out_specs=spec, interpret=True)())
+        >>> six = jax.ShapeDtypeStruct((6,), jnp.int32)
+        >>> print(pl.pallas_call(kernel, six, grid=3, out_specs=spec, interpret=True)())
         [0 0 1 1 2 2]
     """
     axis = int(axis)

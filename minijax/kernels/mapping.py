@@ -163,8 +163,8 @@ def block_mapping(
     dims = tuple(map(Blocked, aval.shape)) if spec.block_shape is None else dims_of(spec.block_shape, origin)
     if any(isinstance(size_of(d), SymbolicDim) for d in dims):
         raise ValueError(
-            f"shape polymorphism for Pallas does not support dynamically-shaped blocks. Block spec for {origin} has the "
-            f"block shape {dims}"
+            "shape polymorphism for Pallas does not support dynamically-shaped blocks. Block spec for "
+            f"{origin} has the block shape {dims}"
         )
     if len(dims) != len(aval.shape):
         raise ValueError(

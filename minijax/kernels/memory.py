@@ -18,7 +18,7 @@ from minijax.ir.types import AbstractValue, ShapedArray
 
 @dataclasses.dataclass(frozen=True)
 class MemoryRef:
-    """Is the type of a reference in a memory space, which `pl.ANY(shape, dtype)` and `pltpu.VMEM(shape, dtype)` make."""
+    """Is the type of a reference in a memory space, as `pl.ANY(shape, dtype)` and `pltpu.VMEM(shape, dtype)` are."""
 
     inner_aval: Any
     memory_space: Any

@@ -1074,7 +1074,10 @@ def operands_in_memory_spaces(m):
         o[...] = x[...] + y[...]
 
     def f(x, y):
-        x, y = m.pltpu.with_memory_space_constraint(x, m.pltpu.HBM), m.pltpu.with_memory_space_constraint(y * 2, m.pltpu.VMEM)
+        x, y = (
+            m.pltpu.with_memory_space_constraint(x, m.pltpu.HBM),
+            m.pltpu.with_memory_space_constraint(y * 2, m.pltpu.VMEM),
+        )
         return m.pl.pallas_call(body, out_shape=m.jax.ShapeDtypeStruct((8, 128), m.jnp.float32))(x, y)
 
     return f, X, X

@@ -128,7 +128,7 @@ def test_debug_prints(capfd):
 
 def test_numbers_of_the_step_in_all_control_flow():
     def kernel(o):
-        i, j = pl.program_id(0), pl.program_id(1)
+        j = pl.program_id(1)
         total = jax.lax.fori_loop(0, 2, lambda _, c: c + pl.program_id(0) + pl.num_programs(1), 0)
         total = jax.lax.while_loop(lambda c: c < 10 + pl.program_id(1), lambda c: c + 1, total)
         total = jax.lax.cond(j == 1, lambda: total + pl.program_id(0), lambda: total)

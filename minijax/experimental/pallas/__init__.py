@@ -6,14 +6,14 @@ _FACE = Face(
     __name__,
     ("fuser", "mosaic_gpu", "ops", "tpu", "tpu_sc", "triton"),
     """
-minijax.kernels.blocks: BlockDim BlockSpec Blocked BoundedSlice Buffered CostEstimate Element GridSpec Indirect RevisitMode
-    Squeezed no_block_spec squeezed
+minijax.kernels.blocks: BlockDim BlockSpec Blocked BoundedSlice Buffered CostEstimate Element GridSpec Indirect
+    RevisitMode Squeezed no_block_spec squeezed
 minijax.kernels.call: pallas_call
 minijax.kernels.cost: estimate_cost
 minijax.kernels.grid: num_programs program_id
 minijax.kernels.memory: ANY=MemorySpace.ANY HOST=MemorySpace.HOST MemoryRef MemorySpace semaphore
-minijax.kernels.operations.helpers: align_to cdiv debug_check debug_print ds=dslice dslice empty empty_like empty_ref_like
-    enable_debug_checks enable_poison_buffers loop next_power_of_2 run_state strides_from_shape when
+minijax.kernels.operations.helpers: align_to cdiv debug_check debug_print ds=dslice dslice empty empty_like
+    empty_ref_like enable_debug_checks enable_poison_buffers loop next_power_of_2 run_state strides_from_shape when
 minijax.kernels.operations.scoped: run_scoped with_scoped
 minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_signal semaphore_wait
 minijax.kernels.operations.tpu: delay

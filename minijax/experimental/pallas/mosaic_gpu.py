@@ -7,7 +7,8 @@ _FACE = Face(
     (),
     {},
     missing={
-        "jax.experimental.pallas.mosaic_gpu.{0} is not there: Mosaic does not lower kernels for GPUs here. Use pallas_call with pl.triton.CompilerParams().": """
+        "jax.experimental.pallas.mosaic_gpu.{0} is not there: Mosaic does not lower kernels for GPUs here. Use "
+        "pallas_call with pl.triton.CompilerParams().": """
         ACC Barrier BlockSpec ClusterBarrier CompilerParams CopyPartition GMEM Layout LoweringSemantics
         MemorySpace Mesh NDLoopInfo OOBFillMode PeerMemRef PipelinePipeline REGS RefType RefUnion Replicated
         SMEM SemaphoreSignal SemaphoreType ShapeDtypeStruct SwizzleTransform TMEM TMEMLayout Tiling

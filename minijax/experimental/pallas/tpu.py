@@ -30,9 +30,10 @@ minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_sig
     },
     missing={
         "jax.experimental.pallas.tpu.{0} is not there: use pallas_call over a grid instead.": """
-        BufferType BufferedRef BufferedRefBase InterpretParams LoweringException core_barrier create_tensorcore_mesh
-        emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode reset_tpu_interpret_mode_state run_on_first_core sample_block
-        set_tpu_interpret_mode stateful_bernoulli stateful_bits stateful_normal stateful_uniform to_pallas_key
+        BufferType BufferedRef BufferedRefBase InterpretParams LoweringException core_barrier
+        create_tensorcore_mesh emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode
+        reset_tpu_interpret_mode_state run_on_first_core sample_block set_tpu_interpret_mode
+        stateful_bernoulli stateful_bits stateful_normal stateful_uniform to_pallas_key
     """
     },
 )

@@ -121,7 +121,7 @@ def _representation(aval: Any) -> ShapedArray:
 
 
 def _grid_sizes(e: Any, grid: Sequence[Any], dynamic: Sequence[tuple]) -> list[tuple[str, ShapedArray]]:
-    """The sizes of axes that are known only when the program runs, of which the dynamic ones are operands."""
+    """The sizes of axes that are known only when the program runs; the dynamic ones are operands."""
     given = iter(dynamic)
     unknown = [n for n in grid if not isinstance(n, int)]
     return [next(given) if n is dynamic_grid_dim else (e.size_as(n, INDEX), INDEX) for n in unknown]
@@ -155,7 +155,7 @@ def _has_side_effect(options: Any) -> bool:
 
 
 def _metadata(params: Mapping[str, Any]) -> str:
-    """What is kept with the call: the user's texts, and the axes of the mesh over which the kernel's devices talk."""
+    """The metadata of the call: the user's texts, and the axes of the mesh over which the kernel's devices talk."""
     texts = {} if params["metadata"] is None else dict(params["metadata"].items)
     if axes := _axes_in(params["jaxpr"]).difference(params["grid_mapping"].grid_names or ()):
         texts["mesh_axes"] = json.dumps(sorted(axes))

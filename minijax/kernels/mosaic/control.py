@@ -48,7 +48,7 @@ def _cond(k: Kernel, site: Site, index: Value, *operands: Any, branches: Sequenc
     write = lambda branch: lambda: _values(k, branch, operands)  # noqa: E731
 
     def choose(index, rest):
-        """Writes the choice among the branches that are left, the first of which has the number 0."""
+        """Writes the choice among the branches that are left; the first one has the number 0."""
         is_other = k.compare("ne", index, k.i32(0))
         if len(rest) == 2:
             return k.branch(is_other, results, write(rest[1]), write(rest[0]))

@@ -14,7 +14,7 @@ from minijax.kernels.mosaic.walk import Kernel, Site, rule
 from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.text import Region, Type, element_of
 
-# What is read and written as 32-bit integers outside of the registers.
+# Values that are read and written as 32-bit integers outside of the registers.
 _FLAGS = np.dtype(np.int32)
 
 
@@ -173,7 +173,7 @@ def _read(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value]) -> Value:
 
 
 def _as_flags(k: Kernel, ref: Memory, x: Value) -> Value:
-    """What was read of a reference to flags as flags."""
+    """The flags that were read of a reference to flags."""
     return k.compare("ne", x, k.dense(0, x.shape, _FLAGS)) if ref.dtype == np.bool_ else x
 
 

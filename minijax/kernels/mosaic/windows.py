@@ -32,7 +32,7 @@ def check_blocks(mapping: GridMapping, where: str) -> None:
 
 
 def _problem(block: BlockMapping) -> str:
-    """What is wrong with a block, as the second half of a sentence; "" if nothing is."""
+    """The reason why a block is refused, as the second half of a sentence; "" if it is not."""
     space, sizes, shape = space_of(block.memory_space), block.sizes, block.array_aval.shape
     if space in _WHOLE:
         if not block.has_trivial_window():

@@ -67,9 +67,12 @@ def approx_tanh(x: Any) -> Any:
         raise TypeError(f"approx_tanh does not accept {dtype} arrays")
     name, register, pack = kinds[dtype]
     (result,) = elementwise_inline_asm(
-        f"tanh.approx.{name} $0, $1;", args=[x], constraints=f"={register},{register}", pack=pack,
+        f"tanh.approx.{name} $0, $1;",
+        args=[x],
+        constraints=f"={register},{register}",
+        pack=pack,
         result_shape_dtypes=[ShapeDtypeStruct(typeof(x).shape, dtype)],
-    )  # fmt: skip
+    )
     return result
 
 
@@ -94,6 +97,9 @@ def dot(
         precision = Precision.HIGH if allow_tf32 else Precision.HIGHEST
     is_int = np.issubdtype(typeof(a).dtype, np.integer)
     return dot_general(
-        a, b, (((0 if trans_a else 1,), (1 if trans_b else 0,)), ((), ())), precision=precision,
+        a,
+        b,
+        (((0 if trans_a else 1,), (1 if trans_b else 0,)), ((), ())),
+        precision=precision,
         preferred_element_type=np.int32 if is_int else np.float32,
-    )  # fmt: skip
+    )

@@ -82,9 +82,15 @@ class AsyncCopyDescriptor:
         """Starts the copy; with `add`, the elements are added to those of the destination."""
         _check_copy(self.src_ref, self.dst_ref)
         dma_start_p.call(
-            self.src_ref, self.dst_ref, self.dst_sem, self.src_sem, self.device_id,
-            priority=priority, add=add, device_id_type=self.device_id_type,
-        )  # fmt: skip
+            self.src_ref,
+            self.dst_ref,
+            self.dst_sem,
+            self.src_sem,
+            self.device_id,
+            priority=priority,
+            add=add,
+            device_id_type=self.device_id_type,
+        )
 
     def wait(self) -> None:
         """Waits until the copy has ended; for one to another device, until both have."""
@@ -154,9 +160,13 @@ def async_copy(src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: 
 
 
 def make_async_remote_copy(
-    src_ref: Any, dst_ref: Any, send_sem: Any, recv_sem: Any, device_id: Any,
+    src_ref: Any,
+    dst_ref: Any,
+    send_sem: Any,
+    recv_sem: Any,
+    device_id: Any,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
-) -> AsyncCopyDescriptor:  # fmt: skip
+) -> AsyncCopyDescriptor:
     """Creates a copy to another device, without starting it.
 
     Args:
@@ -174,9 +184,13 @@ def make_async_remote_copy(
 
 
 def async_remote_copy(
-    src_ref: Any, dst_ref: Any, send_sem: Any, recv_sem: Any, device_id: Any,
+    src_ref: Any,
+    dst_ref: Any,
+    send_sem: Any,
+    recv_sem: Any,
+    device_id: Any,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
-) -> AsyncCopyDescriptor:  # fmt: skip
+) -> AsyncCopyDescriptor:
     """Starts a copy to another device. Arguments and result: as `pltpu.make_async_remote_copy`."""
     copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
     copy.start()

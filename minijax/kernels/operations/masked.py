@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -102,17 +103,20 @@ def _window(view: Any) -> tuple[Any, list, list, tuple] | None:
         return None
     index = path[0]
     entries = [e for e in index.entries if e is not Ellipsis]
-    if len(entries) != len(index.shape) or not any(map(_may_leave, entries, index.shape)):
-        return None
-    if any(type(e) is Slot and e.shape for e in entries):
+    may_leave = any(map(_may_leave, entries, index.shape))
+    if not may_leave or index.has_arrays() or len(entries) != len(index.shape):
         return None
     if any(getattr(e, "step", 1) != 1 for e in entries):
         raise NotImplementedError("Unimplemented stride support.")
-    starts, sizes = [], []
-    for e in entries:
-        starts.append(arrays[e.place] if type(e) in (Window, Slot) else e if isinstance(e, int) else e.start)
-        sizes.append(e.size if type(e) in (Window, Span) else 1)
-    return ref, [convert(as_array_or_constant(s), np.dtype(np.int32)) for s in starts], sizes, type_of(view).shape
+    starts = [convert(as_array_or_constant(_start(e, arrays)), np.dtype(np.int32)) for e in entries]
+    return ref, starts, [e.size if type(e) in (Window, Span) else 1 for e in entries], type_of(view).shape
+
+
+def _start(entry: Any, arrays: Sequence) -> Any:
+    """The first element that an entry of an index selects."""
+    if type(entry) in (Window, Slot):
+        return arrays[entry.place]
+    return entry if isinstance(entry, int) else entry.start
 
 
 def _may_leave(entry: Any, size: int) -> bool:
@@ -143,9 +147,14 @@ def _padded_write(primitive: KernelOperation, view: Any, value: Any) -> None:
 
 
 def load(
-    ref: Any, *, mask: Any = None, other: Any = None, cache_modifier: str | None = None,
-    eviction_policy: str | None = None, volatile: bool = False,
-) -> Any:  # fmt: skip
+    ref: Any,
+    *,
+    mask: Any = None,
+    other: Any = None,
+    cache_modifier: str | None = None,
+    eviction_policy: str | None = None,
+    volatile: bool = False,
+) -> Any:
     """Reads a reference, or a view of one, where a mask is true.
 
     Args:
@@ -188,7 +197,8 @@ def swap(ref: Any, value: Any, mask: Any, eviction_policy: str | None, name: str
     if have.shape != aval.shape:
         if have.shape:
             raise ValueError(
-                f"Invalid shape for `swap`. Ref shape: {ref.shape}. Expected shape: {aval.shape}. Value shape: {have.shape}."
+                f"Invalid shape for `swap`. Ref shape: {ref.shape}. Expected shape: {aval.shape}. Value shape: "
+                f"{have.shape}."
             )
         value = broadcast_to_shape(value, aval.shape)
     mask = fitting("mask", mask, aval, name)

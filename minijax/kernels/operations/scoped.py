@@ -47,7 +47,7 @@ class RunScoped(DischargeableCall):
         pushed, nonzeros = jvp_jaxpr(opened, (*moved, *made), (False,) * len(jaxpr.outvars))
         n, m, k = len(moved), len(made), sum(moved)
         ins = pushed.jaxpr.invars
-        # (operands, new references, tangents of operands, those of new references) -> (operands, tangents; new, tangents)
+        # (operands, new references; tangents of both) -> (operands, tangents), (new references, tangents)
         consts, new = [*ins[:n], *ins[n + m : n + m + k]], [*ins[n : n + m], *ins[n + m + k :]]
         info = pushed.jaxpr.debug_info._replace(arg_names=None)
         body = pushed.jaxpr.replace(constvars=consts, invars=new, debug_info=info)
@@ -108,8 +108,10 @@ def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Call
         def called(*args, **kwargs):
             return run_scoped(
                 lambda *refs, **named: f(*args, *refs, **kwargs, **named),
-                *types, collective_axes=collective_axes, **kw_types,
-            )  # fmt: skip
+                *types,
+                collective_axes=collective_axes,
+                **kw_types,
+            )
 
         return called
 

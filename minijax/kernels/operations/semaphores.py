@@ -110,9 +110,13 @@ def semaphore_read(sem_or_view: Any) -> Any:
 
 
 def semaphore_signal(
-    sem_or_view: Any, inc: Any = 1, *, device_id: Any = None, device_id_type: DeviceIdType = DeviceIdType.MESH,
+    sem_or_view: Any,
+    inc: Any = 1,
+    *,
+    device_id: Any = None,
+    device_id_type: DeviceIdType = DeviceIdType.MESH,
     core_index: Any = None,
-) -> None:  # fmt: skip
+) -> None:
     """Adds to a semaphore, on this or another device.
 
     Args:
