@@ -524,6 +524,8 @@ TRITON = {
     "load": Kernel(_stores(lambda n, x: n.plt.load(x.at[...])), f32(8), [f32(8)]),
     "load-mask": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n))), f32(8), [f32(8)]),
     "load-other": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n), other=0.0)), f32(8), [f32(8)]),
+    "load-int": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n), other=0)), f32(8), [f32(8)]),
+    "load-long": Kernel(_stores(lambda n, x: n.plt.load(x.at[n.pl.ds(0, 8)], mask=_masked(n))), f32(8), [f32(5)]),
     "load-row": Kernel(
         _stores(lambda n, x: n.plt.load(x.at[0, :], mask=n.pl.program_id(0) < 5, other=1.0)), f32(8), [f32(4, 8)],
         lambda n: dict(grid=(2,)),

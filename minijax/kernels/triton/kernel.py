@@ -111,6 +111,8 @@ def _masked_load(k, eqn, *operands):
     p, shape = eqn.params, at.pointers.shape
     if at.is_packed:
         shape = eqn.outvars[0].aval.shape
+    if isinstance(other, Number) and kind(other.dtype) == 1 and other.value >= 0:
+        other = Number(other.value, np.dtype(f"u{other.dtype}"))  # jax converts it without sign
     mask, other = _in_shape(k, mask, shape), _in_shape(k, other if mask is not None else None, shape)
     other = other if other is None else k.cast(other, at.dtype)
     cache, evict = _option("cache modifier", p["cache_modifier"], CACHES), _eviction(p)
