@@ -167,6 +167,17 @@ def test_an_error_says_what_is_wrong(name):
         kernel.lowered("minijax")
 
 
+def test_an_error_names_the_operation_and_the_line():
+    def function(n, x):
+        return n.lax.top_k(n.jnp.sin(x), 2)[0]
+
+    with pytest.raises(NotImplementedError) as raised:
+        value(function, f32(2), f32(8)).lowered("minijax")
+    (note, *_) = raised.value.__notes__
+    line = function.__code__.co_firstlineno + 1
+    assert "the operation top_k at" in note and f"test_triton.py:{line}" in note
+
+
 def test_a_dynamic_grid_is_refused():
     def call(size, x):
         return pl.pallas_call(lambda x, o: None, jax.ShapeDtypeStruct((8,), np.float32), grid=(size,))(x)

@@ -733,6 +733,14 @@ OWN = {
     "dot-i8": _dot(i8, i8),
     "dot-bf16": _dot(f32, bf16, precision="BF16_BF16_BF16", **_acc(f32)),
     "dot-mixed": value(lambda n, x, y: n.jnp.dot(x, y, preferred_element_type=np.float32), f32(16, 16), bf16(16, 16), f32(16, 16)),
+    "dot-halves": value(
+        lambda n, x, y: n.jnp.dot(x, y, preferred_element_type=np.float32), f32(16, 16), bf16(16, 16), f16(16, 16)
+    ),
+    "reciprocal": value(lambda n, x: n.pl.reciprocal(x), f32(8), f32(8)),
+    "counter-of-while": Kernel(
+        _stores(lambda n, x, m: n.lax.while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1]), (9, m[0]))[0]),
+        i32(), [f32(8), i32(8)],
+    ),
     "matvec": value(lambda n, x, y: x @ y, f32(16), f32(16, 32), f32(32)),
     "vecmat": value(lambda n, x, y: x @ y, f32(32), f32(16), f32(16, 32)),
     "vecvec": value(lambda n, x, y: n.jnp.dot(x, y), f32(), f32(32), f32(32)),

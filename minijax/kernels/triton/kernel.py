@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import tree
+from minijax.base import source, tree
 from minijax.composed.refs import parts_of
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
 from minijax.ir.types import ShapedArray
@@ -29,7 +29,14 @@ class Kernel(Tiles):
         """Writes the equations of a jaxpr, and returns its results but for the first `skipped` ones."""
         env: dict[Any, Any] = {v: _constant(c) for v, c in zip(jaxpr.constvars, consts, strict=False)}
         env.update(zip(jaxpr.invars, args, strict=True))
-        look = lambda a: Number(a.val, a.aval.dtype) if isinstance(a, Literal) else env[a]  # noqa: E731
+
+        def look(a):
+            if isinstance(a, Literal):
+                return Number(a.val, a.aval.dtype)
+            if callable(env[a]):  # a result that is computed where it is read
+                env[a] = env[a]()
+            return env[a]
+
         for eqn in jaxpr.eqns:
             results = self._lowered(eqn, [look(a) for a in eqn.invars])
             env.update(zip(eqn.outvars, results, strict=True))
@@ -37,16 +44,24 @@ class Kernel(Tiles):
 
     def _lowered(self, eqn: JaxprEqn, operands: list) -> Sequence:
         name = eqn.primitive.name
-        rule = RULES.get(name)
-        if rule is None:
-            raise NotImplementedError(
-                f"Unimplemented primitive in Pallas Triton lowering: {name}. Please file an issue at "
-                "https://github.com/jax-ml/jax/issues/new/choose."
-            )
-        for atom in (*eqn.invars, *eqn.outvars):
-            _check_size(atom.aval)
-        results = rule(self, eqn, *operands)
+        rule = RULES.get(name, _unknown)
+        try:
+            for atom in (*eqn.invars, *eqn.outvars):
+                _check_size(atom.aval)
+            results = rule(self, eqn, *operands)
+        except (NotImplementedError, ValueError) as error:
+            note = f"This is the operation {name} at {source.summary(eqn.source_info.traceback)}, in a Triton kernel."
+            if not getattr(error, "__notes__", None):  # the innermost operation tells most
+                error.add_note(note)
+            raise
         return results if isinstance(results, list) else [results]
+
+
+def _unknown(k, eqn, *operands):
+    raise NotImplementedError(
+        f"Unimplemented primitive in Pallas Triton lowering: {eqn.primitive.name}. Please file an issue at "
+        "https://github.com/jax-ml/jax/issues/new/choose."
+    )
 
 
 def _constant(value: Any) -> Number:
