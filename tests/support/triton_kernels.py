@@ -569,6 +569,7 @@ TRITON = {
     "debug_barrier": Kernel(lambda n, x, o: (n.plt.debug_barrier(), o.__setitem__(..., x[...]))[0], f32(), [f32()]),
     "approx_tanh": value(lambda n, x: n.plt.approx_tanh(x), f32(8), f32(8)),
     "approx_tanh-bf16": value(lambda n, x: n.plt.approx_tanh(x), bf16(8), bf16(8)),
+    "approx_tanh-rocm": value(lambda n, x: n.plt.approx_tanh(x), bf16(8), bf16(8), platform="rocm"),
     "asm": value(
         lambda n, x: n.plt.elementwise_inline_asm(
             "tanh.approx.f32 $0, $1;", args=[x], constraints="=f,f", pack=1,

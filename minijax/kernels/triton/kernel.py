@@ -13,7 +13,7 @@ from minijax.ir.types import ShapedArray
 from minijax.kernels.text import Value
 from minijax.kernels.triton import control, elementwise, memory, moving, shapes
 from minijax.kernels.triton.memory import Block, access, read, write
-from minijax.kernels.triton.verbs import CACHES, I32, Number, Tiles, attribute, kind
+from minijax.kernels.triton.verbs import CACHES, F32, I32, Number, Tiles, attribute, kind
 
 
 class Kernel(Tiles):
@@ -220,6 +220,9 @@ def _debug_barrier(k, eqn):
 def _inline_asm(k, eqn, *xs):
     p, outs = eqn.params, [v.aval for v in eqn.outvars]
     xs = [k.tile(x, outs[0].shape) for x in xs]
+    if k.is_rocm and p["asm"].startswith("tanh.approx."):  # the instruction of `approx_tanh`
+        wide = k.extern("__triton_hip_fast_tanhf", [k.cast(xs[0], F32)], F32, "libdevice")
+        return k.cast(wide, outs[0].dtype)
     attributes = {
         "asm_string": attribute(p["asm"]),
         "constraints": attribute(p["constraints"]),
