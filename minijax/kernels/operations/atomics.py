@@ -53,7 +53,12 @@ class AtomicRmw(KernelOperation):
     def performed(self, view, value, mask, *, atomic_type):
         old = as_array_or_constant(value_of(view))
         if atomic_type is AtomicOpType.ADD:  # elements that an index names twice get both values
-            store(self, view, value if mask is None else select(mask, value, full(value.shape, np.zeros((), value.dtype)[()])), "add")
+            store(
+                self,
+                view,
+                value if mask is None else select(mask, value, full(value.shape, np.zeros((), value.dtype)[()])),
+                "add",
+            )
             return [old]
         new = _COMBINE[atomic_type](old, value)
         store(self, view, new if mask is None else select(broadcast_to(mask, old.shape), new, old))
