@@ -85,6 +85,11 @@ class PRNGImpl:
 NAMED_IMPLS: dict[str, PRNGImpl] = {}
 
 
+def register_impl(impl: PRNGImpl) -> None:
+    """Lets a generator be given by its name."""
+    NAMED_IMPLS[impl.name] = impl
+
+
 def _named(name: str) -> PRNGImpl:
     return NAMED_IMPLS[name]
 
@@ -507,7 +512,7 @@ threefry4x32_prng_impl = _counter_based(threefry4x32_p, "fry4", 4)
 
 def _register(impl: PRNGImpl, module: str, names: str) -> None:
     """Registers a generator by name, and names its functions as in that module of jax's."""
-    NAMED_IMPLS[impl.name] = impl
+    register_impl(impl)
     for function, name in zip((impl.seed, impl.split, impl.random_bits, impl.fold_in), names.split(), strict=True):
         known_as(f"jax._src.random.{module}.{name}")(function)
 
