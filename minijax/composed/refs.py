@@ -174,15 +174,16 @@ def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
 Path = Sequence[Index | View]
 
 
-def _index_text(index: Index | View, names: Sequence[str]) -> str:
+def _index_text(index: Index | View, names: Sequence[str], atoms: Sequence) -> str:
     """The index as jaxprs print it."""
     if type(index) is not Index:
         return str(index)
 
     def item(axis, e):
         if type(e) is Span:
-            stop = e.start + e.size
-            return f"{e.start or ''}:{stop if stop != index.shape[axis] else ''}"
+            return f"{e.start or ''}:{_stop(e.start + e.size, index.shape[axis])}"
+        if type(e) is Window and isinstance(start := atoms[e.place], Literal):
+            return f"{start!r}:{_stop(start.val + e.size, index.shape[axis])}"
         if type(e) is Window:
             return f"{names[e.place]}:{names[e.place]}+{e.size}"
         return names[e.place] if type(e) is Slot else str(e)
@@ -190,6 +191,10 @@ def _index_text(index: Index | View, names: Sequence[str]) -> str:
     if _is_ellipsis(index):
         return f"[{','.join(':' * len(index.shape))}]"
     return f"[{','.join(item(axis, e) for axis, e in index.places() if e is not Ellipsis)}]"
+
+
+def _stop(stop: Any, size: Any) -> Any:
+    return "" if stop == size else stop
 
 
 def _is_ellipsis(index: Index | View) -> bool:
@@ -204,7 +209,8 @@ def selects_all(index: Index | View) -> bool:
 def view_text(ref: Any, path: Path, arrays: Sequence, name: Callable) -> str:
     """A view of a reference as jaxprs print it; `name` gives the names of variables."""
     names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
-    return show.place(name(ref, False) + ("".join(_index_text(index, names) for index in path) or "[...]"))
+    text = "".join(_index_text(index, names, arrays) for index in path)
+    return show.place(name(ref, False) + (text or "[...]"))
 
 
 class Indexed(RefOperation):

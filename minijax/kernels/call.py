@@ -105,6 +105,9 @@ def pallas_call(
     return jit(wrapped, inline=True)
 
 
+pallas_call_p.called = pallas_call
+
+
 def _grid_spec(grid_spec: GridSpec | None, grid: Any, in_specs: Any, out_specs: Any, scratch_shapes: Any) -> GridSpec:
     """The spec of the grid. Raises ValueError if a part of it is given twice."""
     if grid_spec is None:

@@ -11,15 +11,17 @@ from minijax.base import cache, dtypes
 from minijax.base.mask import Mask
 from minijax.dispatch.jit import call_params, jit_p
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Primitive, is_undefined_primal
 from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, typeof
 from minijax.kernels import interpret
 from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.reverse import writes_own_blocks
 from minijax.kernels.writes import written
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.transpose import backward
 
 
 def is_float(aval: Any) -> bool:
@@ -98,8 +100,16 @@ def _pushed_jaxpr(jaxpr: Jaxpr, nonzeros: tuple[bool, ...]) -> Jaxpr:
     return pushed.jaxpr
 
 
-def linearize(nonzeros: Sequence[bool], primals: Sequence, params: dict) -> tuple[list, Sequence[bool], Callable]:
-    """The results, which have tangents, and the linear function of the tangents, of the interpreted kernel."""
+def linearize(
+    primitive: Primitive, nonzeros: Sequence[bool], primals: Sequence, params: dict
+) -> tuple[list, Sequence[bool], Callable]:
+    """The results, which have tangents, and the linear function of the tangents.
+
+    It is a kernel where each step writes blocks of its own, which `transpose` then makes a kernel; else, and where the
+    kernel is interpreted, it consists of ordinary operations.
+    """
+    if not params["interpret"] and writes_own_blocks(params):
+        return _by_kernels(primitive, nonzeros, primals, params)
     closed = interpret.program(tuple(map(typeof, primals)), params, differentiated=True)
     split = linearize_jaxpr(closed, tuple(nonzeros))
     results = eval_jaxpr(split.primal.jaxpr, split.primal.consts, *primals)
@@ -109,6 +119,26 @@ def linearize(nonzeros: Sequence[bool], primals: Sequence, params: dict) -> tupl
         return eval_jaxpr(split.tangent.jaxpr, split.tangent.consts, *results[count:], *tangents)
 
     return results[:count], split.out_nonzeros, push
+
+
+def _by_kernels(
+    primitive: Primitive, nonzeros: Sequence[bool], primals: Sequence, params: dict
+) -> tuple[list, Sequence[bool], Callable]:
+    floats = Mask(map(is_float, params["out_avals"]))
+
+    def push(*tangents):
+        rest = iter(tangents)
+        given = [next(rest) if n else Zero.from_primal_value(x) for x, n in zip(primals, nonzeros, strict=True)]
+        return floats.marked(jvp(primitive, primals, given, params)[1])
+
+    return primitive.bind_all(primals, params), floats, push
+
+
+def transpose(cts: Sequence, operands: Sequence, params: dict) -> list:
+    """The cotangents of the operands in which a call is linear, by ordinary operations."""
+    avals = tuple([x.aval if is_undefined_primal(x) else typeof(x) for x in operands])
+    closed = interpret.program(avals, params, differentiated=True)
+    return backward(closed.jaxpr, closed.consts, operands, cts)
 
 
 def partial_eval_custom(eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.base import cache
+from minijax.base import cache, dtypes
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.while_loop import Loop, while_p
 from minijax.ir import state
@@ -83,7 +83,7 @@ class _Interpreted:
         """The arrays that the references are blocks of, as they are before the first step."""
         inputs = [*values[: self.first_input]]
         for x, block in zip(values[self.first_input :], self.mapping.in_mappings, strict=True):
-            inputs.append(_padded(x, block))
+            inputs.append(_padded(x, block, self.differentiated))
         begins = {o: i for i, o in self.shared.items()}
         outputs = []
         for k, block in enumerate(self.mapping.block_mappings_output, self.first_output):
@@ -224,15 +224,19 @@ def _padded_shape(block: BlockMapping) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _padded(x: Any, block: BlockMapping) -> Any:
-    """The array with whole blocks, padded by values that memory has before it is written."""
+def _padded(x: Any, block: BlockMapping, differentiated: bool) -> Any:
+    """The array with whole blocks, padded by values that memory has before it is written.
+
+    Derivatives there are multiplied by zero, but must be finite: floats that are differentiated are padded by ones.
+    """
     aval = block.array_aval
     padded = _padded_shape(block)
     if padded == aval.shape:
         return x
     lows = [d.padding[0] if type(d) is Element else 0 for d in block.block_shape]
     config = [(low, m - n - low, 0) for low, m, n in zip(lows, padded, aval.shape, strict=True)]
-    return pad(x, uninitialized_element(aval.dtype), config)
+    is_moved = differentiated and dtypes.issubdtype(aval.dtype, np.inexact)
+    return pad(x, np.ones((), aval.dtype)[()] if is_moved else uninitialized_element(aval.dtype), config)
 
 
 def _cut(x: Any, block: BlockMapping) -> Any:

@@ -13,19 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from minijax.api.jit import jit, make_jaxpr
-from minijax.api.vmap import vmap
+from minijax.api.jit import make_jaxpr
 from minijax.base import tree
 from minijax.base.dtypes import itemsize_bits
 from minijax.base.html import amount
 from minijax.dispatch.jit import Jit
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
-from minijax.ir.refs import Ref
-from minijax.kernels.blocks import Blocked
-from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.grid import dynamic_grid_dim
-from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.mapping import GridMapping
 from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.starts import starts_of
 from minijax.kernels.writes import written
 
 MOST_STEPS = 65536
@@ -225,7 +222,6 @@ def _picture(eqn: JaxprEqn, operands: list | None) -> Picture:
         raise ValueError(f"visualize: the grid {grid} has {steps} steps, more than {MOST_STEPS}; show a smaller one")
     first = mapping.num_dynamic_grid_bounds
     scalars = operands[first : first + mapping.num_index_operands]
-    ids = [n.reshape(-1).astype(np.int32) for n in np.indices(grid)]
     name = eqn.params["name"] or eqn.params["jaxpr"].debug_info.func_name
     scratch = sum(
         int(a.size * itemsize_bits(getattr(a.dtype, "physical_dtype", a.dtype)) // 8) for a in mapping.scratch_avals
@@ -235,7 +231,7 @@ def _picture(eqn: JaxprEqn, operands: list | None) -> Picture:
     for k, block in enumerate(mapping.block_mappings, mapping.num_index_operands):
         is_result = k >= mapping.num_index_operands + mapping.num_inputs
         role = "written" if is_result else "read and written" if k in changes else "read"
-        starts = _starts(block, mapping, grid, ids, scalars)
+        starts = starts_of(block, mapping, grid, scalars)
         dtype = block.array_aval.dtype
         shown.append(
             Operand(
@@ -243,23 +239,3 @@ def _picture(eqn: JaxprEqn, operands: list | None) -> Picture:
             )
         )
     return Picture(name, grid, shown, scratch)
-
-
-def _starts(block: BlockMapping, mapping: GridMapping, grid: tuple, ids: list, scalars: Sequence) -> np.ndarray:
-    """The first element of the block on each dimension, in each step."""
-    closed = block.index_map_jaxpr
-    seen = [i for i in range(len(grid)) if i not in mapping.vmapped_dims]
-    sizes = tuple([np.int32(grid[i]) for i in seen])
-
-    def numbers(*now):
-        step = Step(tuple([now[i] for i in seen]), sizes, mapping.grid_names or ())
-        return evaluate(closed.jaxpr, closed.consts, [*now, *map(Ref, scalars)], step)
-
-    steps = math.prod(grid)
-    found = jit(vmap(numbers, axis_size=steps))(*ids) if ids else numbers()
-    columns = [np.broadcast_to(np.asarray(n), (steps,)).astype(np.int64) for n in found[: len(block.sizes)]]
-    columns = [
-        c * size if type(d) is Blocked else c
-        for c, d, size in zip(columns, block.block_shape, block.sizes, strict=True)
-    ]
-    return np.stack(columns, 1) if columns else np.zeros((steps, 0), np.int64)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base.errors import warn
-from minijax.kernels import batching, derivatives, interpret
+from minijax.kernels import batching, derivatives, interpret, reverse
 from minijax.kernels.captured import as_operands
 from minijax.kernels.mosaic import call as mosaic
 from minijax.kernels.triton import module as triton
@@ -19,6 +19,7 @@ class PallasCall(DischargeableCall):
     name = "pallas_call"
     multiple_results = True
     same_memory_space = False
+    called: Callable  # `pallas_call`, which makes the call of a kernel
 
     def infer(self, *avals, out_avals, **params):
         return list(out_avals)
@@ -33,7 +34,12 @@ class PallasCall(DischargeableCall):
         return derivatives.jvp(self, primals, tangents, params)
 
     def linearize(self, nonzeros, primals, **params):
-        return derivatives.linearize(nonzeros, primals, params)
+        return derivatives.linearize(self, nonzeros, primals, params)
+
+    def transpose(self, cts, *operands, **params):
+        if not params["interpret"] and reverse.writes_own_blocks(params):
+            return reverse.transposed(self.called, cts, operands, params)
+        return derivatives.transpose(cts, operands, params)
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
         return derivatives.partial_eval_custom(eqn, unknown_in, policy)

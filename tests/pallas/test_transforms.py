@@ -7,6 +7,7 @@ import pytest
 
 import minijax as jax
 import minijax.experimental.pallas as pl
+import minijax.experimental.pallas.triton as plt
 import minijax.numpy as jnp
 from minijax.experimental.pallas import tpu as pltpu
 
@@ -246,3 +247,112 @@ def test_bounded_slices_read_and_write_as_many_elements_as_they_have():
 
     f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.float32), grid_spec=spec, interpret=True)
     np.testing.assert_array_equal(f(bounds, X), X + np.array([0] * 3 + [1] * 5, np.float32)[:, None])
+
+
+# ---- reverse mode by kernels ------------------------------------------------------------------------
+
+
+def lowered(kernel, shape, grid, in_specs, out_specs, **options):
+    """A call that compilers of kernels would get, which a CPU interprets with a warning."""
+    return pl.pallas_call(
+        kernel, jax.ShapeDtypeStruct(shape, jnp.float32), grid=grid, in_specs=in_specs, out_specs=out_specs, **options
+    )
+
+
+def shifted(x, b, o):
+    o[...] = jnp.sin(x[...]) * b[...] + pl.program_id(0)
+
+
+def squared(x, o):
+    o[...] = x[...] ** 2 + x[...].sum(0, keepdims=True)
+
+
+def outer(x, y, o):
+    o[...] = x[...].T * y[...]
+
+
+def scratch(x, o, low):
+    low[...] = jnp.exp(x[...])
+    o[...] = low[...] * x[...]
+
+
+two = pl.BlockSpec((2, 128), lambda i: (i, 0))
+BY_KERNELS = {
+    "an operand for all steps": (
+        lowered(shifted, (8, 128), 4, [two, pl.BlockSpec((1, 128), lambda i: (0, 0))], two), (X, X[:1]),
+        lambda x, b: jnp.sin(x) * b + jnp.repeat(jnp.arange(4.0), 2)[:, None],
+    ),
+    "blocks in another order": (
+        lowered(squared, (8, 128), 4, [pl.BlockSpec((2, 128), lambda i: (3 - i, 0))], two), (X,),
+        lambda x: (x.reshape(4, 2, 128) ** 2 + x.reshape(4, 2, 128).sum(1, keepdims=True))[::-1].reshape(8, 128),
+    ),
+    "blocks that several steps read": (
+        lowered(outer, (8, 6), (4, 3), [pl.BlockSpec((1, 2), lambda i, j: (0, i)), pl.BlockSpec((1, 2), lambda i, j: (0, j))],
+                pl.BlockSpec((2, 2), lambda i, j: (i, j))),
+        (X[:1, :8], X[1:2, :6]), lambda x, y: x.T * y,
+    ),
+    "a squeezed axis": (
+        lowered(squared, (3, 4, 128), 3, [pl.BlockSpec((None, 4, 128), lambda i: (i, 0, 0))], pl.BlockSpec((None, 4, 128), lambda i: (i, 0, 0))),
+        (np.stack([X[:4], X[4:], X[2:6]]),), lambda x: x**2 + x.sum(1, keepdims=True),
+    ),
+    "scratch": (
+        lowered(scratch, (8, 128), 4, [two], two, scratch_shapes=[pltpu.VMEM((2, 128), jnp.float32)]), (X,), lambda x: jnp.exp(x) * x,
+    ),
+    "no grid": (pl.pallas_call(squared, jax.ShapeDtypeStruct((8, 128), jnp.float32)), (X,), lambda x: x**2 + x.sum(0, keepdims=True)),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:pallas_call. there is no compiler")
+@pytest.mark.parametrize(("call", "operands", "plain"), BY_KERNELS.values(), ids=BY_KERNELS)
+def test_the_backward_pass_is_a_kernel(call, operands, plain):
+    every = tuple(range(len(operands)))
+    loss = lambda f: lambda *xs: jnp.sum(jnp.cos(f(*xs)))  # noqa: E731
+    for transform in (jax.grad, lambda f, n: jax.jit(jax.grad(f, n)), lambda f, n: jax.grad(jax.checkpoint(f), n)):
+        for ours, expected in zip(
+            transform(loss(call), every)(*operands), jax.grad(loss(plain), every)(*operands), strict=True
+        ):
+            np.testing.assert_allclose(ours, expected, rtol=2e-5, atol=2e-5)
+    assert str(jax.make_jaxpr(jax.grad(loss(call), every))(*operands)).count("pallas_call[") == 2
+    many = [np.stack([x, 2 * x]) for x in operands]
+    for ours, expected in zip(
+        jax.vmap(jax.grad(loss(call), every))(*many), jax.vmap(jax.grad(loss(plain), every))(*many), strict=True
+    ):
+        np.testing.assert_allclose(ours, expected, rtol=2e-5, atol=5e-5)
+
+
+@pytest.mark.filterwarnings("ignore:pallas_call. there is no compiler")
+def test_second_derivatives_by_kernels():
+    call, operands, plain = BY_KERNELS["an operand for all steps"]
+    small = [x[..., :128] for x in operands]
+    slope = lambda f: lambda x: jnp.sum(jax.grad(lambda x: jnp.sum(jnp.cos(f(x, small[1]))))(x) ** 2)  # noqa: E731
+    np.testing.assert_allclose(jax.grad(slope(call))(small[0]), jax.grad(slope(plain))(small[0]), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:pallas_call. there is no compiler")
+def test_kernels_whose_steps_depend_on_each_other_are_differentiated_as_interpreted():
+    f = lowered(accumulated, (2, 128), 4, [two], whole)
+    found = jax.grad(lambda x: jnp.sum(f(x)))(X)
+    np.testing.assert_allclose(found, 0.1 * np.exp(X * 0.1), rtol=1e-5)
+    assert "pallas_call" not in str(jax.make_jaxpr(jax.grad(lambda x: jnp.sum(f(x))))(X))
+
+
+@pytest.mark.parametrize("platform", ["cuda", "tpu"])
+def test_both_passes_are_lowered_to_kernels(platform):
+    params = plt.CompilerParams() if platform == "cuda" else pltpu.CompilerParams()
+    spec = pl.BlockSpec((8, 128), lambda i: (i, 0))
+    f = lowered(wave, (32, 128), 4, [spec], spec, compiler_params=params)
+    step = jax.jit(jax.value_and_grad(lambda x: jnp.sum(f(x))))
+    text = step.trace(jnp.ones((32, 128))).lower(lowering_platforms=(platform,)).as_text()
+    assert text.count("custom_call @") == 2 and "while" not in text
+
+
+def test_gradients_of_blocks_beyond_the_end_are_finite():
+    """Rows beyond the end are no number, but add nothing to the gradient of an operand that all rows share."""
+    spec = pl.BlockSpec((4, 128), lambda i: (i, 0))
+    f = pl.pallas_call(
+        shifted, jax.ShapeDtypeStruct((6, 128), jnp.float32), grid=2, in_specs=[spec, pl.BlockSpec((1, 128), lambda i: (0, 0))],
+        out_specs=spec, interpret=True,
+    )  # fmt: skip
+    found = jax.grad(lambda x, b: jnp.sum(f(x, b)), (0, 1))(X[:6], X[:1])
+    np.testing.assert_allclose(found[1], np.sin(X[:6]).sum(0, keepdims=True), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found[0], np.cos(X[:6]) * X[:1], rtol=1e-5, atol=1e-6)

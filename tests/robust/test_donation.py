@@ -139,12 +139,12 @@ def _same(program):
 
 
 def _ended(call):
-    """The result of a call, or the classes and the message of its error; all errors of lost arrays are one."""
+    """The result of a call, or the classes and first sentence of its error; all errors of lost arrays are one."""
     result = compare.outcome(call)
     if result.error is None:
         return result.value
     words = str(result.error)
-    return "gone" if GONE.search(words) else (*compare._bases(result.error), words)
+    return "gone" if GONE.search(words) else (*compare._bases(result.error), words.partition(". ")[0])
 
 
 @pytest.mark.parametrize("use", USES)
