@@ -3,7 +3,8 @@
 import compare
 import pytest
 from pallas import mosaic_calls
-from pallas.mosaic_kernels import KERNELS, SHARDED, B, F, I, Modules
+from pallas.mosaic_kernels import SHARDED, B, F, I, Modules
+from pallas.mosaic_keys import KERNELS
 
 import minijax as jax
 import minijax.numpy as jnp

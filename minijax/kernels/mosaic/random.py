@@ -98,7 +98,7 @@ def _fold_into_core_key(k: Kernel, key: Key, number: Value) -> Key:
 
 
 def _bits_of_core(k: Kernel, site: Site, key: Key, bit_width: int) -> Value:
-    """Bits by the core's generator, which a key seeds unless it stands for the generator's state."""
+    """Bits by the core's generator, which a key seeds unless it means the state as it is."""
     if bit_width != 32:
         raise AssertionError(f"Only 32-bit PRNG supported: the core draws words of 32 bits, not of {bit_width}.")
     if site.ins[0].dtype._impl is core_impl:

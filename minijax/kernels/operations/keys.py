@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax import random
-from minijax.composed.random import PRNGImpl, register_impl
+from minijax.composed.random import PRNGImpl, register
 from minijax.kernels.grid import program_id
 from minijax.kernels.operations.tpu import prng_random_bits, prng_seed
 from minijax.numpy.joining import concatenate
@@ -54,9 +54,9 @@ def _fold_in(words: Any, number: Any) -> Any:
 
 
 core_impl = PRNGImpl(_SHAPE, _seed, _split, _random_bits, _fold_in, "pallas_tpu", "pl")
-# Keys that stand for the state of the core's generator, which `pltpu.prng_seed` sets.
+# Its keys have no words of their own: they mean the state of the core's generator, which `pltpu.prng_seed` sets.
 stateful_impl = PRNGImpl(_SHAPE, _seed, _split, _random_bits, _fold_in, "_pallas_tpu_stateful", "_pl_stateful")
-register_impl(core_impl)
+register(core_impl)
 
 
 def to_pallas_key(key: Any) -> Any:
