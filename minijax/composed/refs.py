@@ -22,6 +22,7 @@ from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import as_array_or_constant, full
+from minijax.primitives.structural import pad
 from minijax.primitives.zeros import instantiate
 from minijax.run.arrays.array import Array, ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, place
@@ -265,8 +266,20 @@ def read_view(x: Any, path: Path, arrays: Sequence) -> Any:
         if type(index) is not Index:
             x = index.of(x)
         elif not selects_all(index):
-            x = as_array_or_constant(x)[_user_index(index, arrays)]
+            x, index = _reaching(as_array_or_constant(x), index)
+            x = x[_user_index(index, arrays)]
     return x
+
+
+def _reaching(x: Any, index: Index) -> tuple[Any, Index]:
+    """A value with zeros after the end of axes that a slice goes beyond, and the index of it."""
+    ends = [e.start + (e.size - 1) * e.step + 1 if type(e) is Span else 0 for _, e in index.on_axes()]
+    beyond = [max(end - n, 0) for end, n in zip(ends, index.shape, strict=False)]
+    if not any(beyond):
+        return x, index
+    padding = [(0, n, 0) for n in [*beyond, *[0] * (x.ndim - len(beyond))]]
+    x = pad(x, np.zeros((), typeof(x).dtype), padding)
+    return x, index._replace(shape=typeof(x).shape)
 
 
 def updated_view(x: Any, path: Path, arrays: Sequence, value: Any, name: str) -> Any:
@@ -280,8 +293,10 @@ def updated_view(x: Any, path: Path, arrays: Sequence, value: Any, name: str) ->
         value, name = updated_view(read_view(x, (index,), arrays), rest, arrays, value, name), "set"
     if name == "set" and selects_all(index):
         return value
-    view = as_array_or_constant(x).at[_user_index(index, arrays, clamps=True)]
-    return view.set(value) if name == "set" else view.add(value)
+    longer, index = _reaching(as_array_or_constant(x), index)
+    view = longer.at[_user_index(index, arrays, clamps=True)]
+    x_new = view.set(value) if name == "set" else view.add(value)
+    return x_new if longer.shape == typeof(x).shape else x_new[tuple(map(slice, typeof(x).shape))]
 
 
 def type_of_elements(ref: AbstractRef, path: Path, arrays: Sequence[AbstractValue]) -> AbstractValue:
@@ -453,7 +468,21 @@ def _parsed(items: tuple, shape: Sequence[int], checks_ints: bool) -> tuple[Inde
     if not items or len(items) == 1 and items[0] is Ellipsis:
         return Index(shape, (Ellipsis,)), []
     _check_bounds(items, shape, checks_ints)
-    return parse(tuple(map(_as_array_index, items)), shape)
+    index, arrays = parse(tuple(map(_as_array_index, items)), shape)
+    if not any(map(_is_long, items, index.entries)):
+        return index, arrays
+    entries = [_long_span(i) if _is_long(i, e) else e for i, e in zip(items, index.entries, strict=False)]
+    return index._replace(entries=(*entries, *index.entries[len(entries) :])), arrays
+
+
+def _is_long(item: Any, entry: Any) -> bool:
+    """Returns whether an item is a slice that goes beyond its axis."""
+    return type(item) is Slice and type(entry) is Span and entry.size < item.size
+
+
+def _long_span(s: Slice) -> Span:
+    stride = s.stride or 1
+    return Span(int(s.start), s.size, stride, int(s.start) + s.size * stride)
 
 
 def _full_index_of_hi(name: str, aval: AbstractValue, idx: Any) -> Index:
@@ -520,6 +549,8 @@ def _axes_of(item: Any) -> int:
 
 def _check_slice(s: Slice, size: int) -> None:
     stride = s.stride or 1
+    if not s.is_dynamic_start and s.start == 0:  # may be longer than the axis, as jax allows for masked reads
+        return
     if not 0 <= (0 if s.is_dynamic_start else s.start) <= size - s.size * stride + stride - 1:
         raise ValueError(f"Out of bound slice: start={s.start}, size={s.size}, stride={s.stride}, dim={size}.")
 

@@ -1,5 +1,7 @@
 """Kernels lowered for GPUs: modules equal to jax's, what they compute, calls, and errors."""
 
+import importlib
+
 import numpy as np
 import pytest
 import triton_kernels
@@ -79,14 +81,16 @@ def _spec(**options):
     return lambda n: dict(in_specs=[n.pl.BlockSpec((8,), lambda: (0,), **{k: v(n) for k, v in options.items()})])
 
 
+def _tpu(n):
+    return importlib.import_module(f"{n.jax.__name__}.experimental.pallas.tpu")
+
+
 def _scratch(n):
-    tpu = triton_kernels.importlib.import_module(f"{n.jax.__name__}.experimental.pallas.tpu")
-    return dict(scratch_shapes=[tpu.VMEM((8,), np.float32)])
+    return dict(scratch_shapes=[_tpu(n).VMEM((8,), np.float32)])
 
 
 def _prefetch(n):
-    tpu = triton_kernels.importlib.import_module(f"{n.jax.__name__}.experimental.pallas.tpu")
-    return dict(grid_spec=tpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(1,)))
+    return dict(grid_spec=_tpu(n).PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(1,)))
 
 
 _COPY = lambda n, x, o: o.__setitem__(..., x[...])  # noqa: E731
@@ -129,6 +133,10 @@ REFUSED = {
         Kernel(lambda n, x, o: n.pl.debug_print("{}", x[0]), f32(8), [f32(8)]),
         "pl.debug_print() does not support placeholders when lowering to Triton",
     ),
+    "parameters": (
+        Kernel(_COPY, f32(8), [f32(8)], lambda n: dict(compiler_params=_tpu(n).CompilerParams())),
+        "Cannot lower pallas_call on platform: gpu.",
+    ),
     "cache": (
         Kernel(lambda n, x, o: o.__setitem__(0, n.plt.load(x.at[0], cache_modifier=".cs")), f32(8), [f32(8)]),
         "unsupported cache modifier: .cs",
@@ -165,6 +173,17 @@ def test_an_error_says_what_is_wrong(name):
     kernel, kind, phrase = OWN_ERRORS[name]
     with pytest.raises(kind, match=phrase):
         kernel.lowered("minijax")
+
+
+def test_an_error_names_the_operation_and_the_line():
+    def function(n, x):
+        return n.lax.top_k(n.jnp.sin(x), 2)[0]
+
+    with pytest.raises(NotImplementedError) as raised:
+        value(function, f32(2), f32(8)).lowered("minijax")
+    (note, *_) = raised.value.__notes__
+    line = function.__code__.co_firstlineno + 1
+    assert "the operation top_k at" in note and f"test_triton.py:{line}" in note
 
 
 def test_a_dynamic_grid_is_refused():

@@ -524,6 +524,8 @@ TRITON = {
     "load": Kernel(_stores(lambda n, x: n.plt.load(x.at[...])), f32(8), [f32(8)]),
     "load-mask": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n))), f32(8), [f32(8)]),
     "load-other": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n), other=0.0)), f32(8), [f32(8)]),
+    "load-int": Kernel(_stores(lambda n, x: n.plt.load(x.at[...], mask=_masked(n), other=0)), f32(8), [f32(8)]),
+    "load-long": Kernel(_stores(lambda n, x: n.plt.load(x.at[n.pl.ds(0, 8)], mask=_masked(n))), f32(8), [f32(5)]),
     "load-row": Kernel(
         _stores(lambda n, x: n.plt.load(x.at[0, :], mask=n.pl.program_id(0) < 5, other=1.0)), f32(8), [f32(4, 8)],
         lambda n: dict(grid=(2,)),
@@ -567,6 +569,7 @@ TRITON = {
     "debug_barrier": Kernel(lambda n, x, o: (n.plt.debug_barrier(), o.__setitem__(..., x[...]))[0], f32(), [f32()]),
     "approx_tanh": value(lambda n, x: n.plt.approx_tanh(x), f32(8), f32(8)),
     "approx_tanh-bf16": value(lambda n, x: n.plt.approx_tanh(x), bf16(8), bf16(8)),
+    "approx_tanh-rocm": value(lambda n, x: n.plt.approx_tanh(x), bf16(8), bf16(8), platform="rocm"),
     "asm": value(
         lambda n, x: n.plt.elementwise_inline_asm(
             "tanh.approx.f32 $0, $1;", args=[x], constraints="=f,f", pack=1,
@@ -731,6 +734,14 @@ OWN = {
     "dot-i8": _dot(i8, i8),
     "dot-bf16": _dot(f32, bf16, precision="BF16_BF16_BF16", **_acc(f32)),
     "dot-mixed": value(lambda n, x, y: n.jnp.dot(x, y, preferred_element_type=np.float32), f32(16, 16), bf16(16, 16), f32(16, 16)),
+    "dot-halves": value(
+        lambda n, x, y: n.jnp.dot(x, y, preferred_element_type=np.float32), f32(16, 16), bf16(16, 16), f16(16, 16)
+    ),
+    "reciprocal": value(lambda n, x: n.pl.reciprocal(x), f32(8), f32(8)),
+    "counter-of-while": Kernel(
+        _stores(lambda n, x, m: n.lax.while_loop(lambda c: c[0] < c[1], lambda c: (c[0] + 1, c[1]), (9, m[0]))[0]),
+        i32(), [f32(8), i32(8)],
+    ),
     "matvec": value(lambda n, x, y: x @ y, f32(16), f32(16, 32), f32(32)),
     "vecmat": value(lambda n, x, y: x @ y, f32(32), f32(16), f32(16, 32)),
     "vecvec": value(lambda n, x, y: n.jnp.dot(x, y), f32(), f32(32), f32(32)),

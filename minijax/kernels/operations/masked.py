@@ -103,8 +103,8 @@ def _window(view: Any) -> tuple[Any, list, list, tuple] | None:
         return None
     index = path[0]
     entries = [e for e in index.entries if e is not Ellipsis]
-    is_dynamic = any(type(e) in (Window, Slot) for e in entries)
-    if not is_dynamic or index.has_arrays() or len(entries) != len(index.shape):
+    may_leave = any(map(_may_leave, entries, index.shape))
+    if not may_leave or index.has_arrays() or len(entries) != len(index.shape):
         return None
     if any(getattr(e, "step", 1) != 1 for e in entries):
         raise NotImplementedError("Unimplemented stride support.")
@@ -117,6 +117,11 @@ def _start(entry: Any, arrays: Sequence) -> Any:
     if type(entry) in (Window, Slot):
         return arrays[entry.place]
     return entry if isinstance(entry, int) else entry.start
+
+
+def _may_leave(entry: Any, size: int) -> bool:
+    """Returns whether an entry of an index may go beyond its axis."""
+    return type(entry) in (Window, Slot) or type(entry) is Span and entry.start + entry.size > size
 
 
 def _padded(x: Any, sizes: list) -> Any:

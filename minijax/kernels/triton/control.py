@@ -98,8 +98,9 @@ def _while(k, eqn, *xs):
     xs = _values(k, xs)
     if step is not None:
         start, stop, *carry = xs[nb:]
-        fixed = [stop]
-        return _counted(k, _without(body, step), xs[:nb], start, stop, carry, body_constants, fixed)
+        _, *results = _counted(k, _without(body, step), xs[:nb], start, stop, carry, body_constants, [stop])
+        # Without a step the counter is above the end. It is seldom read.
+        return [lambda: k.arith("max", start, stop), *results]
     blocks = [x if type(x) is Block else None for x in xs]
 
     def restored(args):

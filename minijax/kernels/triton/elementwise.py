@@ -225,6 +225,7 @@ RULES: dict[str, Callable] = {
     "integer_pow": _integer_pow,
     "square": _square,
     "logistic": _logistic,
+    "reciprocal": lambda k, eqn, x: reciprocal(k, k.tile(x)),
     "sign": _sign,
     "is_finite": _is_finite,
     "select_n": _select_n,

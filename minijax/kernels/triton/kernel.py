@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import tree
+from minijax.base import source, tree
 from minijax.composed.refs import parts_of
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
 from minijax.ir.types import ShapedArray
 from minijax.kernels.text import Value
 from minijax.kernels.triton import control, elementwise, memory, moving, shapes
 from minijax.kernels.triton.memory import Block, access, read, write
-from minijax.kernels.triton.verbs import CACHES, I32, Number, Tiles, attribute, kind
+from minijax.kernels.triton.verbs import CACHES, F32, I32, Number, Tiles, attribute, kind
 
 
 class Kernel(Tiles):
@@ -29,7 +29,14 @@ class Kernel(Tiles):
         """Writes the equations of a jaxpr, and returns its results but for the first `skipped` ones."""
         env: dict[Any, Any] = {v: _constant(c) for v, c in zip(jaxpr.constvars, consts, strict=False)}
         env.update(zip(jaxpr.invars, args, strict=True))
-        look = lambda a: Number(a.val, a.aval.dtype) if isinstance(a, Literal) else env[a]  # noqa: E731
+
+        def look(a):
+            if isinstance(a, Literal):
+                return Number(a.val, a.aval.dtype)
+            if callable(env[a]):  # a result that is computed where it is read
+                env[a] = env[a]()
+            return env[a]
+
         for eqn in jaxpr.eqns:
             results = self._lowered(eqn, [look(a) for a in eqn.invars])
             env.update(zip(eqn.outvars, results, strict=True))
@@ -37,16 +44,24 @@ class Kernel(Tiles):
 
     def _lowered(self, eqn: JaxprEqn, operands: list) -> Sequence:
         name = eqn.primitive.name
-        rule = RULES.get(name)
-        if rule is None:
-            raise NotImplementedError(
-                f"Unimplemented primitive in Pallas Triton lowering: {name}. Please file an issue at "
-                "https://github.com/jax-ml/jax/issues/new/choose."
-            )
-        for atom in (*eqn.invars, *eqn.outvars):
-            _check_size(atom.aval)
-        results = rule(self, eqn, *operands)
+        rule = RULES.get(name, _unknown)
+        try:
+            for atom in (*eqn.invars, *eqn.outvars):
+                _check_size(atom.aval)
+            results = rule(self, eqn, *operands)
+        except (NotImplementedError, ValueError) as error:
+            note = f"This is the operation {name} at {source.summary(eqn.source_info.traceback)}, in a Triton kernel."
+            if not getattr(error, "__notes__", None):  # the innermost operation tells most
+                error.add_note(note)
+            raise
         return results if isinstance(results, list) else [results]
+
+
+def _unknown(k, eqn, *operands):
+    raise NotImplementedError(
+        f"Unimplemented primitive in Pallas Triton lowering: {eqn.primitive.name}. Please file an issue at "
+        "https://github.com/jax-ml/jax/issues/new/choose."
+    )
 
 
 def _constant(value: Any) -> Number:
@@ -111,7 +126,10 @@ def _masked_load(k, eqn, *operands):
     p, shape = eqn.params, at.pointers.shape
     if at.is_packed:
         shape = eqn.outvars[0].aval.shape
+    if isinstance(other, Number) and kind(other.dtype) == 1 and other.value >= 0:
+        other = Number(other.value, np.dtype(f"u{other.dtype}"))  # jax converts it without sign
     mask, other = _in_shape(k, mask, shape), _in_shape(k, other if mask is not None else None, shape)
+    other = other if other is None else k.cast(other, at.dtype)
     cache, evict = _option("cache modifier", p["cache_modifier"], CACHES), _eviction(p)
     if p["is_volatile"] and (cache or evict):
         raise ValueError("masked_load: a volatile load in a Triton kernel has no cache modifier and no eviction policy")
@@ -202,6 +220,9 @@ def _debug_barrier(k, eqn):
 def _inline_asm(k, eqn, *xs):
     p, outs = eqn.params, [v.aval for v in eqn.outvars]
     xs = [k.tile(x, outs[0].shape) for x in xs]
+    if k.is_rocm and p["asm"].startswith("tanh.approx."):  # the instruction of `approx_tanh`
+        wide = k.extern("__triton_hip_fast_tanhf", [k.cast(xs[0], F32)], F32, "libdevice")
+        return k.cast(wide, outs[0].dtype)
     attributes = {
         "asm_string": attribute(p["asm"]),
         "constraints": attribute(p["constraints"]),

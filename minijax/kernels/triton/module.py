@@ -109,6 +109,11 @@ def _block(k: Kernel, pointer: Value, mapping: Any) -> Block:
 def lower(e: Any, ins: Sequence[Aval], outs: Sequence[Aval], operands: Sequence, params: dict) -> list:
     """Lowers a call of a kernel to a custom call that XLA compiles with Triton, on the platforms cuda and rocm."""
     jaxpr, mapping, options = params["jaxpr"], params["grid_mapping"], params["compiler_params"]
+    if getattr(options, "BACKEND", "triton") != "triton":
+        raise ValueError(
+            f"Cannot lower pallas_call on platform: gpu. Its compiler_params are {type(options)}, those of another "
+            "platform: use pl.triton.CompilerParams."
+        )
     name = re.sub(r"[^\w.-]", "_", params["name"] or jaxpr.debug_info.func_name)
     text = module_text(name, jaxpr, mapping, e.platform)
     if params["debug"]:

@@ -200,7 +200,8 @@ def _total(dtype: Any, out: Any) -> Any:
 def _of_one_dtype(k: Any, x: Value, y: Value) -> tuple[Value, Value]:
     if x.dtype == y.dtype:
         return x, y
-    wide = np.promote_types(x.dtype, y.dtype) if F32 not in (x.dtype, y.dtype) else F32
+    wide = np.promote_types(x.dtype, y.dtype) if kind(x.dtype) and kind(y.dtype) else F32
+    wide = np.dtype(np.float64) if np.float64 in (x.dtype, y.dtype) else wide
     return k.cast(x, wide), k.cast(y, wide)
 
 

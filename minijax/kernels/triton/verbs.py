@@ -188,9 +188,9 @@ class Tiles(Writer):
         """The bits inverted; for booleans, not."""
         return self.like("arith.xori", x, self.full_like(True if x.dtype == np.bool_ else _ones(x.dtype), x))
 
-    def extern(self, symbol: str, operands: Sequence[Value], dtype: Any) -> Value:
-        """A function of the device's library."""
-        attributes = {"libname": '""', "libpath": '""', "pure": "true", "symbol": attribute(symbol)}
+    def extern(self, symbol: str, operands: Sequence[Value], dtype: Any, library: str = "") -> Value:
+        """A function of the device's library, or of another one."""
+        attributes = {"libname": attribute(library), "libpath": '""', "pure": "true", "symbol": attribute(symbol)}
         return self.make("tt.extern_elementwise", operands, operands[0].shape, dtype, attributes)
 
     # ---- conversion ----------------------------------------------------------------------------------
