@@ -7,8 +7,8 @@ _FACE = Face(
     __name__,
     """
     api_util core custom_batching custom_derivatives debug distributed dlpack dtypes errors experimental export ffi
-    image interpreters kernels lax lib memory monitoring nn numpy ops profiler random ref scipy sharding stages tree tree_util
-    typing version
+    image interpreters kernels lax lib memory monitoring nn numpy ops profiler random ref scipy sharding stages tree
+    tree_util typing version
 """.split(),
     """
 minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays

@@ -505,15 +505,15 @@ philox4x32_prng_impl = _counter_based(philox4x32_p, "phx4", 2)
 threefry4x32_prng_impl = _counter_based(threefry4x32_p, "fry4", 4)
 
 
-def _register(impl: PRNGImpl, module: str, names: str) -> None:
+def register(impl: PRNGImpl, module: str = "", names: str = "") -> None:
     """Registers a generator by name, and names its functions as in that module of jax's."""
     NAMED_IMPLS[impl.name] = impl
-    for function, name in zip((impl.seed, impl.split, impl.random_bits, impl.fold_in), names.split(), strict=True):
+    for function, name in zip((impl.seed, impl.split, impl.random_bits, impl.fold_in), names.split(), strict=False):
         known_as(f"jax._src.random.{module}.{name}")(function)
 
 
-_register(threefry_prng_impl, "threefry2x32", "threefry_seed threefry_split threefry_random_bits threefry_fold_in")
-_register(unsafe_rbg_prng_impl, "rbg", "_rbg_seed _unsafe_rbg_split _rbg_random_bits _unsafe_rbg_fold_in")
-_register(rbg_prng_impl, "rbg", "_rbg_seed _rbg_split _rbg_random_bits _rbg_fold_in")
+register(threefry_prng_impl, "threefry2x32", "threefry_seed threefry_split threefry_random_bits threefry_fold_in")
+register(unsafe_rbg_prng_impl, "rbg", "_rbg_seed _unsafe_rbg_split _rbg_random_bits _unsafe_rbg_fold_in")
+register(rbg_prng_impl, "rbg", "_rbg_seed _rbg_split _rbg_random_bits _rbg_fold_in")
 for _impl in (philox2x32_prng_impl, philox4x32_prng_impl, threefry4x32_prng_impl):
-    _register(_impl, _impl.name, f"{_impl.name}_seed {_impl.name}_split {_impl.name}_random_bits {_impl.name}_fold_in")
+    register(_impl, _impl.name, f"{_impl.name}_seed {_impl.name}_split {_impl.name}_random_bits {_impl.name}_fold_in")

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from pallas.mosaic_kernels import KERNELS, SHARDED, Modules
+from pallas.mosaic_kernels import SHARDED, Modules
+from pallas.mosaic_keys import KERNELS
 
 from minijax.run.programs.kernel_modules import mosaic_text
 

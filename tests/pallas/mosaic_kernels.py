@@ -1318,3 +1318,50 @@ def grouped_matmul(m):
     types = ((4,), I), ((4 * rows, depth), B), ((3, depth, columns), B)
     params = m.pltpu.CompilerParams(dimension_semantics=("parallel", "parallel", "arbitrary"))
     return call(m, body, *types, out=((4 * rows, columns), B), grid_spec=spec, compiler_params=params)
+
+
+# ---- references that are chosen by a number -------------------------------------------------------------------
+
+
+def choosing(name: str, choose: Callable, *types, sems=1, out=None) -> None:
+    """Adds a kernel that copies from `choose(modules, number, references, semaphores)`, a pair of reference and semaphore."""
+
+    def make(m):
+        def body(number, *refs):
+            *sources, o, scratch, sem = refs
+            source, end = choose(m, number[0], sources, sem)
+            m.pltpu.async_copy(source, scratch, end).wait()
+            o[...] = scratch[...]
+
+        result = out or types[0]
+        smem, anywhere = m.pl.BlockSpec(memory_space=m.pltpu.SMEM), m.pl.BlockSpec(memory_space=m.pl.ANY)
+        scratch = [m.pltpu.VMEM(result[0], m.jnp.dtype(result[1])), m.pltpu.SemaphoreType.DMA((sems,))]
+        specs = [smem, *[anywhere] * len(types)]
+        return call(m, body, ((1,), I), *types, out=result, in_specs=specs, scratch_shapes=scratch)
+
+    KERNELS[f"choose_{name}"] = make
+
+
+choosing("two", lambda m, i, refs, sem: (m.pl.select_ref(i, *refs), sem.at[0]), X, X)
+choosing("four", lambda m, i, refs, sem: (m.pl.select_ref(i, *refs), sem.at[0]), X, X, X, X)
+choosing(
+    "semaphore",
+    lambda m, i, refs, sem: (m.pl.select_ref(i, *refs), m.pl.select_ref(i, sem.at[0], sem.at[1])),
+    *(X, X, X),
+    sems=2,
+)
+choosing(
+    "views",
+    lambda m, i, refs, sem: (m.pl.select_ref(i, refs[0].at[1], refs[0].at[i]), sem.at[0]),
+    ((3, 8, 128), F),
+    out=X,
+)
+choosing(
+    "nested",
+    lambda m, i, refs, sem: (
+        m.pl.select_ref(i, *[m.pl.select_ref(0, r.at[:, :128], r.at[:, 128:]) for r in refs]).reshape(8, 128),
+        sem.at[0],
+    ),
+    *(((8, 256), F), ((8, 256), F)),
+    out=X,
+)

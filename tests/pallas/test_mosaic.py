@@ -3,10 +3,12 @@
 import compare
 import pytest
 from pallas import mosaic_calls
-from pallas.mosaic_kernels import KERNELS, SHARDED, B, F, I, Modules
+from pallas.mosaic_kernels import SHARDED, B, F, I, Modules
+from pallas.mosaic_keys import KERNELS
 
 import minijax as jax
 import minijax.numpy as jnp
+from minijax.experimental.pallas import tpu as pltpu
 
 # jax writes casts to the same shape where types of one shape differ in the mesh.
 CASTS = {"ring"}
@@ -99,6 +101,22 @@ def _value(f, *types, **options):
     return _body(lambda m, *refs: refs[-1].__setitem__(..., f(m, *[r[...] for r in refs[:-1]])), *types, **options)
 
 
+def _keyed(
+    draw, make_key=lambda m, words: m.pltpu.to_pallas_key(m.jax.random.wrap_key_data(words)), words=(2,), space="SMEM"
+):
+    """A kernel that stores `draw(modules, reference to keys)`."""
+
+    def make(m):
+        def body(key, o):
+            o[...] = draw(m, key).astype(o.dtype)
+
+        spec = m.pl.BlockSpec(memory_space=getattr(m.pltpu, space))
+        inner = m.pl.pallas_call(body, m.jax.ShapeDtypeStruct((8, 128), m.jnp.dtype("uint32")), in_specs=[spec])
+        return lambda w: inner(make_key(m, w))
+
+    return make, ((words, "uint32"),)
+
+
 def _blocks(shape, index_map, **spec):
     return lambda m: [m.pl.BlockSpec(shape, index_map, **{k: v(m) for k, v in spec.items()})]
 
@@ -133,6 +151,13 @@ ERRORS = {
     "revisited buffers": (_body(lambda m, x, o: None, TALL, in_specs=_blocks((8, 128), lambda i: (i, 0), pipeline_mode=lambda m: m.pl.Buffered(2, revisit=m.pl.RevisitMode.ANY)), **ROWS), "RevisitMode.ANY is not supported with double buffering."),
     "semantics": (_body(lambda m, x, o: None, TALL, in_specs=_blocks((8, 128), lambda i: (i, 0)), compiler_params=lambda m: m.pltpu.CompilerParams(dimension_semantics=("parallel", "parallel")), **ROWS), "Length of grid does not match length of dimension semantics. len(grid)=1, len(dimension_semantics)=2"),
     "one element dimension": (_body(lambda m, x, o: None, TALL, in_specs=lambda m: [m.pl.BlockSpec((m.pl.Element(8), 128), lambda i: (i * 8, 0))], **ROWS), "All block dimensions must be Elements or none of them can be Elements."),
+    "words of a key": (_keyed(lambda m, key: m.jax.random.key_data(key[...])[0, 0] + m.jnp.zeros((8, 128), "uint32")), "key_data not support for Pallas PRNG keys"),
+    "bits of 16": (_keyed(lambda m, key: m.jax.random.bits(key[...], (8, 128), "uint16")), "Only 32-bit PRNG supported"),
+    "one number": (_keyed(lambda m, key: m.jax.random.bits(key[...], ()) + m.jnp.zeros((8, 128), "uint32")), "random_bits only supports rank>=2 outputs."),
+    "key of a number": (_keyed(lambda m, key: m.jax.random.bits(m.jax.random.key(3, impl="pallas_tpu"), (8, 128))), "All seed data must be scalar integers"),
+    "split key": (_keyed(lambda m, key: m.jax.random.bits(m.jax.random.split(key[...])[0], (8, 128))), "Unimplemented primitive in Pallas TPU lowering for tc: random_split."),
+    "key in VMEM": (_keyed(lambda m, key: m.jax.random.bits(key[...], (8, 128)), space="VMEM"), "PRNG keys must be loaded from SMEM. Did you set the memory space to MemorySpace.SMEM in the BlockSpec for the PRNG key input?"),
+    "many keys": (_keyed(lambda m, key: m.jax.random.bits(key[1], (8, 128)), lambda m, words: m.jax.random.wrap_key_data(words, impl="pallas_tpu"), (3, 1, 2)), "Can only load a single key per load."),
     "flag": (_value(_PLUS, X, compiler_params=lambda m: m.pltpu.CompilerParams(flags={"a": "x"})), "invalid flag value: "),
     "collective without barrier": (_value(_PLUS, X, compiler_params=lambda m: m.pltpu.CompilerParams(collective_id=1)), "collective_id has to be unspecified or None when not using a custom barrier"),
     "barrier without collective": (_body(lambda m, x, o: m.pl.semaphore_wait(m.pltpu.get_barrier_semaphore(), 1), X), "collective_id has to be specified when using a custom barrier"),
@@ -177,3 +202,12 @@ def test_debug_prints_the_jaxpr_and_the_module(capsys):
     assert (
         "The kernel jaxpr for pallas_call" in out and "The Mosaic module for pallas_call" in out and "arith.addf" in out
     )
+
+
+def test_pallas_keys_are_used_in_kernels_only():
+    key = pltpu.to_pallas_key(jax.random.PRNGKey(0))
+    assert str(key.dtype) == "key<pl>" and key.shape == () and jax.random.key_data(key).shape == (1, 2)
+    with pytest.raises(NotImplementedError, match="Cannot split a Pallas key. Use fold_in instead"):
+        jax.random.split(key)
+    with pytest.raises(ValueError, match=r"block_size \(1\) and tile_size \(2\) must have the same length."):
+        pltpu.sample_block(jax.random.uniform, key, (8,), (8, 128), (8, 128))

@@ -15,6 +15,7 @@ minijax.kernels.memory: ANY=MemorySpace.ANY HOST=MemorySpace.HOST MemoryRef Memo
 minijax.kernels.operations.helpers: align_to cdiv debug_check debug_print ds=dslice dslice empty empty_like
     empty_ref_like enable_debug_checks enable_poison_buffers loop next_power_of_2 run_state strides_from_shape when
 minijax.kernels.operations.scoped: run_scoped with_scoped
+minijax.kernels.operations.selection: select_ref
 minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_signal semaphore_wait
 minijax.kernels.operations.tpu: delay
 minijax.kernels.operations.values: broadcast_to multiple_of reciprocal
@@ -32,7 +33,7 @@ minijax.kernels.operations.helpers: debug_checks_enabled=enable_debug_checks
     },
     missing={
         "jax.experimental.pallas.{0} is not there: use pallas_call over a grid instead.": """
-        core_map get_global kernel lower_as_mlir pallas_export_experimental select_ref
+        core_map get_global kernel lower_as_mlir pallas_export_experimental
     """
     },
 )

@@ -44,6 +44,7 @@ from minijax.kernels.operations.helpers import strides_from_shape as strides_fro
 from minijax.kernels.operations.helpers import when as when
 from minijax.kernels.operations.scoped import run_scoped as run_scoped
 from minijax.kernels.operations.scoped import with_scoped as with_scoped
+from minijax.kernels.operations.selection import select_ref as select_ref
 from minijax.kernels.operations.semaphores import DeviceIdType as DeviceIdType
 from minijax.kernels.operations.semaphores import semaphore_read as semaphore_read
 from minijax.kernels.operations.semaphores import semaphore_signal as semaphore_signal
@@ -88,4 +89,3 @@ get_global: Any
 kernel: Any
 lower_as_mlir: Any
 pallas_export_experimental: Any
-select_ref: Any

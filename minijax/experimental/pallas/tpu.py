@@ -14,6 +14,8 @@ minijax.kernels.memory: CMEM=TpuMemorySpace.CMEM HBM=TpuMemorySpace.HBM MemorySp
 minijax.kernels.operations.constraint: with_memory_space_constraint
 minijax.kernels.operations.copies: async_copy async_remote_copy make_async_copy make_async_remote_copy sync_copy
 minijax.kernels.operations.einshape: einshape
+minijax.kernels.operations.keys: sample_block stateful_bernoulli stateful_bits stateful_normal stateful_uniform
+    to_pallas_key
 minijax.kernels.operations.masked: load=load_tpu store=store_tpu
 minijax.kernels.operations.semaphores: get_barrier_semaphore
 minijax.kernels.operations.tpu: matmul_acc_lhs matmul_pop matmul_push_rhs pack_elementwise prng_random_bits prng_seed
@@ -32,8 +34,7 @@ minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_sig
         "jax.experimental.pallas.tpu.{0} is not there: use pallas_call over a grid instead.": """
         BufferType BufferedRef BufferedRefBase InterpretParams LoweringException core_barrier
         create_tensorcore_mesh emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode
-        reset_tpu_interpret_mode_state run_on_first_core sample_block set_tpu_interpret_mode
-        stateful_bernoulli stateful_bits stateful_normal stateful_uniform to_pallas_key
+        reset_tpu_interpret_mode_state run_on_first_core set_tpu_interpret_mode
     """
     },
 )

@@ -18,6 +18,8 @@ from minijax.kernels.operations.copies import make_async_copy as make_async_copy
 from minijax.kernels.operations.copies import make_async_remote_copy as make_async_remote_copy
 from minijax.kernels.operations.copies import sync_copy as sync_copy
 from minijax.kernels.operations.einshape import einshape as einshape
+from minijax.kernels.operations.keys import sample_block as sample_block
+from minijax.kernels.operations.keys import to_pallas_key as to_pallas_key
 from minijax.kernels.operations.masked import load_tpu as load
 from minijax.kernels.operations.masked import store_tpu as store
 from minijax.kernels.operations.semaphores import DeviceIdType as DeviceIdType
@@ -67,6 +69,10 @@ SEMAPHORE: _MemorySpace
 SMEM: _MemorySpace
 VMEM: _MemorySpace
 VMEM_SHARED: _MemorySpace
+def stateful_bernoulli(*args: Any, **kwargs: Any) -> Any: ...
+def stateful_bits(*args: Any, **kwargs: Any) -> Any: ...
+def stateful_normal(*args: Any, **kwargs: Any) -> Any: ...
+def stateful_uniform(*args: Any, **kwargs: Any) -> Any: ...
 HOST: _MemorySpace
 @deprecated("jax.experimental.pallas.tpu.semaphore_read is deprecated. Use jax.experimental.pallas.semaphore_read instead.")
 def semaphore_read(sem_or_view: Any) -> Any: ...
@@ -93,10 +99,4 @@ emit_pipeline_with_allocations: Any
 force_tpu_interpret_mode: Any
 reset_tpu_interpret_mode_state: Any
 run_on_first_core: Any
-sample_block: Any
 set_tpu_interpret_mode: Any
-stateful_bernoulli: Any
-stateful_bits: Any
-stateful_normal: Any
-stateful_uniform: Any
-to_pallas_key: Any

@@ -117,7 +117,7 @@ def _representation(aval: Any) -> ShapedArray:
     """The type of an operand or result of the call: flags are integers, semaphores their numbers."""
     if is_semaphore(aval.dtype) or aval.dtype == np.bool_:
         return ShapedArray(aval.shape, _INT32)
-    return aval
+    return spell.physical(aval)
 
 
 def _grid_sizes(e: Any, grid: Sequence[Any], dynamic: Sequence[tuple]) -> list[tuple[str, ShapedArray]]:

@@ -7,8 +7,9 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.kernels.mosaic.elementwise import converted
-from minijax.kernels.mosaic.verbs import Value, ints, vector
+from minijax.kernels.mosaic.verbs import Key, Value, ints, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.operations.keys import core_impl, stateful_impl
 
 _WORD, _UINT32 = np.dtype(np.int32), np.dtype(np.uint32)
 _ROTATIONS = (13, 15, 26, 6), (17, 29, 16, 24)
@@ -58,22 +59,53 @@ def _seeded(k: Kernel, seed: Value) -> Value:
 
 
 @rule("random_seed")
-def _seed(k: Kernel, site: Site, seed: Value, impl: Any) -> Value:
+def _seed(k: Kernel, site: Site, seed: Value, impl: Any) -> Value | Key:
+    if impl is stateful_impl:
+        return Key((seed, k.i32(0)))
+    if impl is core_impl:
+        raise ValueError(
+            "All seed data must be scalar integers: kernels for TPUs get a Pallas key as an operand in SMEM"
+        )
     _check_threefry(site, site.out.dtype)
     return _seeded(k, seed)
 
 
 @rule("random_wrap", "random_unwrap")
 def _wrap(k: Kernel, site: Site, words: Any, **_: Any) -> list[Any]:
+    if type(words) is Key:
+        raise ValueError("key_data not support for Pallas PRNG keys: they stay in registers")
     return [words]
 
 
 @rule("random_fold_in")
-def _fold_in(k: Kernel, site: Site, key: Value, number: Value) -> Value:
+def _fold_in(k: Kernel, site: Site, key: Value | Key, number: Value) -> Value | Key:
+    if type(key) is Key:
+        return _fold_into_core_key(k, key, number)
     _check_threefry(site, site.out.dtype)
     words = _seeded(k, number)
     key0, key1 = _words(k, key)
     return k.concatenate(_hash(k, key0, key1, *[k.slice(words, [i], [1]) for i in range(2)]), 0)
+
+
+def _fold_into_core_key(k: Kernel, key: Key, number: Value) -> Key:
+    high, low = key.words
+    low = k.binary("add", low, number)
+    high = k.binary("add", high, low)
+    left = _shift(k, "shli", low, 13)
+    right = k.binary("sub", k.i32(32), k.i32(13))
+    turned = k.binary("or", left, k.one("arith.shrui", [low, right], low.type))
+    return Key((high, k.binary("xor", high, turned)))
+
+
+def _bits_of_core(k: Kernel, site: Site, key: Key, bit_width: int) -> Value:
+    """Bits by the core's generator, which a key seeds unless it means the state as it is."""
+    if bit_width != 32:
+        raise AssertionError(f"Only 32-bit PRNG supported: the core draws words of 32 bits, not of {bit_width}.")
+    if site.ins[0].dtype._impl is core_impl:
+        if len(site.out.shape) < 2:
+            raise NotImplementedError("random_bits only supports rank>=2 outputs.")
+        k.op("tpu.prng_set_seed_32", key.words)
+    return k.op("tpu.prng_random_bits", (), [site.type])[0]
 
 
 @rule("threefry2x32")
@@ -97,7 +129,9 @@ def _numbered(k: Kernel, shape: Sequence[int]) -> list[Value]:
 
 
 @rule("random_bits")
-def _bits(k: Kernel, site: Site, key: Value, bit_width: int, shape: Sequence[int]) -> Value:
+def _bits(k: Kernel, site: Site, key: Value | Key, bit_width: int, shape: Sequence[int]) -> Value:
+    if type(key) is Key:
+        return _bits_of_core(k, site, key, bit_width)
     _check_threefry(site, site.ins[0].dtype)
     if bit_width > 32:
         raise NotImplementedError(f"random_bits: kernels for TPUs draw up to 32 bits, not {bit_width}")

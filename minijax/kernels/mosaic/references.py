@@ -6,10 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dtypes import KeyType
 from minijax.composed.ref_views import Bitcast, Reshaped
 from minijax.composed.refs import TransformedRef
 from minijax.indexing.language import Index, Slot, Span, Window
-from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref, vector
+from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
 from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.text import Region, Type, element_of
@@ -23,7 +24,7 @@ def element_of_memory(dtype: Any) -> str:
     name = str(dtype)
     if name in ("dma_sem", "semaphore", "barrier_semaphore"):
         return "!tpu.dma_semaphore" if name == "dma_sem" else "!tpu.semaphore"
-    return element_of(_FLAGS if dtype == np.bool_ else dtype)
+    return element_of(_FLAGS if dtype == np.bool_ or type(dtype) is KeyType else dtype)
 
 
 def space_of(memory_space: Any) -> str:
@@ -34,7 +35,12 @@ def space_of(memory_space: Any) -> str:
 
 def type_of_memory(aval: Any) -> Type:
     """The type of a reference to the whole of a value."""
-    return memref(aval.shape, element_of_memory(aval.dtype), space_of(aval.memory_space))
+    return memref(stored_shape(aval.shape, aval.dtype), element_of_memory(aval.dtype), space_of(aval.memory_space))
+
+
+def stored_shape(shape: Sequence[int], dtype: Any) -> tuple[int, ...]:
+    """The shape of an array in memory, where the words of keys have axes of their own."""
+    return (*shape, *dtype.physical_suffix) if type(dtype) is KeyType else tuple(shape)
 
 
 def memory(value: Value, aval: Any, hidden: Sequence[bool] | None = None) -> Memory:
@@ -240,10 +246,26 @@ def _write(k: Kernel, ref: Memory, box: Box, x: Value, mask: Value | None = None
 
 
 @rule("get", raw=True)
-def _get(k: Kernel, site: Site, ref: Memory, *arrays: Any, path: Sequence[Any]) -> Value:
+def _get(k: Kernel, site: Site, ref: Memory, *arrays: Any, path: Sequence[Any]) -> Value | Key:
+    if type(ref.dtype) is KeyType:
+        return _read_key(k, ref)
     ref, box = _target(k, ref, path, arrays)
     _check_accessible(ref, "Loads")
     return _read(k, ref, box, [k.as_index(s) for s in box.starts])
+
+
+def _read_key(k: Kernel, ref: Memory) -> Key:
+    if ref.space != "smem":
+        raise ValueError(
+            "PRNG keys must be loaded from SMEM. Did you set the memory space to MemorySpace.SMEM in the BlockSpec for "
+            "the PRNG key input?"
+        )
+    if ref.dtype._impl.name != "pallas_tpu":
+        raise NotImplementedError(f"Can only load Pallas keys, not {ref.dtype}: make them by `pltpu.to_pallas_key`")
+    if len(ref.shape) > len(ref.dtype.physical_suffix):
+        raise NotImplementedError("Can only load a single key per load.")
+    word = vector((), _FLAGS)
+    return Key(tuple([k.one("memref.load", [ref.value, k.index(0), k.index(i)], word) for i in range(2)]))
 
 
 @rule("swap", raw=True)

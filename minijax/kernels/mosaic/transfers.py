@@ -1,6 +1,6 @@
 """The rules of copies, semaphores and devices."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 from minijax.kernels.mosaic.references import located, with_constants
 from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
-from minijax.kernels.text import I32
+from minijax.kernels.operations.selection import SelectedRef
+from minijax.kernels.text import I32, Region
 
 # ---- devices -------------------------------------------------------------------------------------------
 
@@ -81,6 +82,9 @@ def _constants(k: Kernel, x: Any, aval: Any) -> Any:
         return {name: _constants(k, v, aval[name]) for name, v in x.items()}
     if isinstance(x, tuple | list):
         return tuple([_constants(k, v, a) for v, a in zip(x, aval, strict=True)])
+    if type(x) is SelectedRef:
+        refs = [_constants(k, r, a) for r, a in zip(x.refs, aval.refs, strict=True)]
+        return SelectedRef(_constants(k, x.index, aval.index), refs)
     if hasattr(x, "_path"):
         return with_constants(k, x)
     return k.value(x, aval) if hasattr(aval, "shape") else k.constant(x, np.bool_ if isinstance(x, bool) else np.int32)
@@ -137,22 +141,48 @@ def _dma_start(
     if _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
     number = _device_number(k, device, device_id_type)
-    sent = None if sent is None else located(k, sent)
-    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
-    values = [
-        source.value,
-        *[x.value for x in (sent,) if x],
-        target.value,
-        semaphore.value,
-        *[x for x in (number,) if x],
-    ]
     segments = ints([1, int(sent is not None), 1, 1, int(number is not None), 0, 0], "i32")
     attributes = dict(operandSegmentSizes=segments, priority=f"{priority} : i32", strict_ordering="false")
-    k.op("tpu.enqueue_dma", values, attributes=attributes)
+
+    def write(source, target, semaphore, sent):
+        sent = None if sent is None else located(k, sent)
+        semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
+        refs = (source, sent, target, semaphore)
+        values = [*[x.value for x in refs if x is not None], *[x for x in (number,) if x is not None]]
+        k.op("tpu.enqueue_dma", values, attributes=attributes)
+
+    _for_each_choice(k, [source, target, semaphore, sent], write)
+
+
+def _for_each_choice(k: Kernel, refs: Sequence[Any], write: Callable) -> None:
+    """Writes an operation on references; if one of them is chosen by a number, an operation for each choice."""
+    place = next((i for i, x in enumerate(refs) if type(x) is SelectedRef), None)
+    if place is None:
+        write(*refs)
+        return
+    chosen = refs[place]
+
+    def branch(ref):
+        _for_each_choice(k, [*refs[:place], ref, *refs[place + 1 :]], write)
+        return []
+
+    def choose(index, left):
+        if len(left) == 1:
+            return branch(left[0])
+        if len(left) < len(chosen.refs):
+            index = k.binary("sub", index, k.i32(1))
+        test = k.compare("eq", index, k.i32(0))
+        regions = [Region((), body, "scf.yield") for body in (lambda: branch(left[0]), lambda: choose(index, left[1:]))]
+        k.op("scf.if", [test], (), None, regions)
+        return []
+
+    choose(chosen.index, chosen.refs)
 
 
 def _is_flags(ref: Any) -> bool:
     """Returns whether a reference, or a view of one, is to flags."""
+    if type(ref) is SelectedRef:
+        return any(map(_is_flags, ref.refs))
     return getattr(ref, "ref", ref).dtype == np.bool_
 
 
@@ -164,8 +194,12 @@ def _dma_wait(
     number = core = k.i32(0) if insert_dummy_device else None
     if not insert_dummy_device:
         number = _device_number(k, device, device_id_type)
-    semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
     ids = [x for x in (number, core) if x is not None]
     segments = ints([1, 1, 1, int(number is not None), int(core is not None)], "i32")
     attributes = dict(operandSegmentSizes=segments, strict_ordering="false")
-    k.op("tpu.wait_dma2", [semaphore.value, source.value, target.value, *ids], attributes=attributes)
+
+    def write(*refs):
+        semaphore, target, source = (located(k, x) for x in reversed(refs))
+        k.op("tpu.wait_dma2", [semaphore.value, source.value, target.value, *ids], attributes=attributes)
+
+    _for_each_choice(k, [source, target, semaphore], write)

@@ -51,6 +51,19 @@ class Memory(NamedTuple):
         return tuple([n for n, is_hidden in zip(self.value.shape, self.hidden, strict=True) if not is_hidden])
 
 
+class Key(NamedTuple):
+    """A key of the core's random generator, whose words are in scalar registers."""
+
+    words: tuple[Value, Value]
+
+    @property
+    def type(self) -> Type:
+        """Raises NotImplementedError: operations of MLIR do not take keys."""
+        raise NotImplementedError(
+            "kernels for TPUs cannot carry a Pallas key through a loop or choose one; fold numbers into one key instead"
+        )
+
+
 def vector(shape: Sequence[int], dtype: Any) -> Type:
     """The type of a value of this shape: a vector, or a number if it has no axes."""
     element = element_of(dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.hlo import spell
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
-from minijax.kernels.mosaic.verbs import Memory, Value, Verbs, type_of
+from minijax.kernels.mosaic.verbs import Key, Memory, Value, Verbs, type_of
 from minijax.kernels.text import Type
 
 Rule = Callable[..., Any]
@@ -93,7 +93,7 @@ class Kernel(Verbs):
 
     def value(self, x: Any, aval: Any) -> Any:
         """A literal as a value of the kernel; other operands as they are."""
-        if isinstance(x, Value | Memory):
+        if isinstance(x, Value | Memory | Key):
             return x
         return self.dense(np.asarray(x), aval.shape, aval.dtype)
 
@@ -110,7 +110,7 @@ class Kernel(Verbs):
         if name not in _RAW:
             operands = [self.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
         results = function(self, site, *operands, **eqn.params)
-        return [results] if isinstance(results, Value | Memory) else results or []
+        return [results] if isinstance(results, Value | Memory | Key) else results or []
 
     def _enter(self, kept: Sequence[str], scopes: tuple[str, ...]) -> None:
         """Leaves the scopes that end here, down to those of the caller, and enters those that begin."""

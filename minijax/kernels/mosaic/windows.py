@@ -8,7 +8,7 @@ from minijax.base import dtypes
 from minijax.kernels.blocks import Blocked, Element, RevisitMode, Squeezed
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.mosaic.control import inlined
-from minijax.kernels.mosaic.references import element_of_memory, memory, space_of, type_of_memory
+from minijax.kernels.mosaic.references import element_of_memory, memory, space_of, stored_shape, type_of_memory
 from minijax.kernels.mosaic.verbs import ints, listed, memref
 from minijax.kernels.mosaic.walk import Kernel
 from minijax.kernels.text import I32, Type
@@ -41,7 +41,7 @@ def _problem(block: BlockMapping) -> str:
                 "and a trivial index_map (returning all 0s). "
             )
         return ""
-    if space == "smem" and block.has_trivial_window():
+    if type(block.array_aval.dtype) is dtypes.KeyType or (space == "smem" and block.has_trivial_window()):
         return ""
     if not shape:
         return "supports only blocks of rank >= 1. "
@@ -84,12 +84,13 @@ def _nearest(block: BlockMapping) -> str:
 def block_type(block: BlockMapping) -> Type:
     """The type of the kernel's reference to a block: dimensions that it does not see have size 1."""
     aval = block.transformed_block_aval
-    return memref(block.sizes, element_of_memory(aval.dtype), space_of(aval.memory_space))
+    return memref(stored_shape(block.sizes, aval.dtype), element_of_memory(aval.dtype), space_of(aval.memory_space))
 
 
 def hidden(block: BlockMapping) -> list[bool]:
     """For each dimension of a block, whether the kernel does not see it."""
-    return [type(d) is Squeezed for d in block.block_shape]
+    rank = len(stored_shape(block.sizes, block.array_aval.dtype))
+    return [i < len(block.sizes) and type(block.block_shape[i]) is Squeezed for i in range(rank)]
 
 
 def semantics(mapping: GridMapping, compiler_params: Any) -> list[str]:
@@ -132,7 +133,10 @@ def has_window(block: BlockMapping) -> bool:
 def _window(number: int, block: BlockMapping) -> str:
     if not has_window(block):
         return "{}"
-    parts = [f"transform_indices = @transform_{number}", f"window_bounds = {ints(block.sizes)}"]
+    parts = [
+        f"transform_indices = @transform_{number}",
+        f"window_bounds = {ints(stored_shape(block.sizes, block.array_aval.dtype))}",
+    ]
     parts = [*_pipelining(block), *parts]
     if (kind := _kind(block)) is not None:
         parts.append(f"window_kind = {kind}")
@@ -183,6 +187,8 @@ def _write_transform(k: Kernel, mapping: GridMapping, number: int, block: BlockM
     scalars = [a for a in avals if not _is_number(a)]
     types = [I32] * len(mapping.grid) + [type_of_memory(a) for a in scalars]
 
+    rank = len(stored_shape(block.sizes, block.array_aval.dtype))
+
     def body(*args):
         ids, refs = args[: len(mapping.grid)], args[len(mapping.grid) :]
         k.grid = k.grid._replace(ids=ids)
@@ -190,10 +196,10 @@ def _write_transform(k: Kernel, mapping: GridMapping, number: int, block: BlockM
         closed = block.index_map_jaxpr
         found = inlined(k, closed, operands)
         numbers = [k.value(x, v.aval) for x, v in zip(found, closed.jaxpr.outvars, strict=True)]
-        k.i32(0)  # jax's modules have it too
-        return numbers
+        zero = k.i32(0)  # jax's modules have it too
+        return [*numbers, *[zero] * (rank - len(numbers))]
 
-    k.function(f"func.func @transform_{number}", types, body, "func.return", [I32] * len(block.block_shape))
+    k.function(f"func.func @transform_{number}", types, body, "func.return", [I32] * rank)
 
 
 def _is_number(aval: Any) -> bool:

@@ -21,7 +21,11 @@ from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.kernels.operations.selection import SelectedRef
+from minijax.primitives.elementwise import eq, select_n
+from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import as_array_or_constant
+from minijax.primitives.zeros import zeros_like_aval
 
 
 class KernelOperation(RefOperation):
@@ -84,6 +88,8 @@ def text_of(arg: Any, name: Callable) -> str:
         return "{" + ", ".join(f"{k}: {text_of(v, name)}" for k, v in arg.items()) + "}"
     if isinstance(arg, list | tuple):
         return "(" + ", ".join(text_of(a, name) for a in arg) + ")"
+    if type(arg) is SelectedRef:
+        return f"{text_of(arg.refs, name)}{{select({name(arg.index, False)})}}"
     if is_view(arg) or _is_ref_atom(arg):
         ref, path, arrays = parts_of(arg)
         return view_text(ref, path, arrays, name)
@@ -105,23 +111,32 @@ def view_of_tangent(view: Any, tangent: Any) -> Any:
 
 def is_view(x: Any) -> bool:
     """Returns whether this is a view of a reference."""
-    return type(x) is TransformedRef
+    return type(x) in (TransformedRef, SelectedRef)
 
 
 def value_of(view: Any) -> Any:
     """The value of a reference, or of a view of one."""
+    if type(view) is SelectedRef:
+        return select_n(view.index, *map(value_of, view.refs))
     ref, path, arrays = parts_of(view)
     return read_view(ref._value, path, arrays)
 
 
 def store(primitive: Primitive, view: Any, value: Any, how: str = "set") -> None:
     """Sets a reference, or the elements that a view selects, to a value; with `how` "add", adds it."""
+    if type(view) is SelectedRef:
+        for i, each in enumerate(view.refs):
+            other = value_of(each) if how == "set" else zeros_like_aval(typeof(value))
+            store(primitive, each, select_n(eq(view.index, scalar_like(view.index, i)), other, value), how)
+        return
     ref, path, arrays = parts_of(view)
     write(primitive, ref, updated_view(ref._value, path, arrays, value, how))
 
 
 def type_of(view: Any) -> Any:
     """The type of the value of a reference, or of the elements that a view selects."""
+    if type(view) is SelectedRef:
+        return type_of(view.refs[0])
     ref, path, arrays = parts_of(view)
     aval = ref if type(ref) is AbstractRef else typeof(ref)
     return type_of_elements(aval, path, [a if type(a) is ShapedArray else typeof(a) for a in arrays])
