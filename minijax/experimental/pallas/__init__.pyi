@@ -24,6 +24,7 @@ from minijax.kernels.call import pallas_call as pallas_call
 from minijax.kernels.cost import estimate_cost as estimate_cost
 from minijax.kernels.grid import num_programs as num_programs
 from minijax.kernels.grid import program_id as program_id
+from minijax.kernels.lowered import lower_as_mlir as lower_as_mlir
 from minijax.kernels.memory import MemoryRef as MemoryRef
 from minijax.kernels.memory import MemorySpace as MemorySpace
 from minijax.kernels.memory import MemorySpace as _MemorySpace
@@ -87,5 +88,4 @@ debug_checks_enabled: Option
 core_map: Any
 get_global: Any
 kernel: Any
-lower_as_mlir: Any
 pallas_export_experimental: Any
