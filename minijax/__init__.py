@@ -7,8 +7,8 @@ _FACE = Face(
     __name__,
     """
     api_util core custom_batching custom_derivatives debug distributed dlpack dtypes errors experimental export ffi
-    image interpreters lax lib memory monitoring nn numpy ops profiler random ref scipy sharding stages tree tree_util
-    typing version
+    image interpreters kernels lax lib memory monitoring nn numpy ops profiler random ref scipy sharding stages tree
+    tree_util typing version
 """.split(),
     """
 minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays
@@ -50,7 +50,7 @@ minijax.run.clients.machines: devices_of
 minijax.run.clients.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
     local_devices process_count process_index process_indices
 """,
-    later="ad_checkpoint cloud_tpu_init example_libraries extend flatten_util kernels test_util tools".split(),
+    later="ad_checkpoint cloud_tpu_init example_libraries extend flatten_util test_util tools".split(),
     removed={
         "jax.{0} is deprecated; use jax.device_put instead": "device_put_replicated device_put_sharded",
         "module 'jax' has no attribute '{0}'; use jax.tree_util.{0}.": """

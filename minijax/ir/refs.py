@@ -97,7 +97,7 @@ class Ref(metaclass=_RefMeta):
 
     __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__
-    __dir__ = dir_without("freed get kind reshape set swap")
+    __dir__ = dir_without("T bitcast freed get kind reshape set swap transpose")
 
     def __init__(self, value: Any, kind: str | None = None):
         self._value, self._trace, self.kind, self.freed = value, state.thread.trace, kind, False

@@ -9,6 +9,7 @@ from minijax.base.errors import warn
 from minijax.kernels import batching, derivatives, interpret, reverse
 from minijax.kernels.captured import as_operands
 from minijax.kernels.mosaic import call as mosaic
+from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.triton import module as triton
 from minijax.transforms.discharge import DischargeableCall
 
@@ -24,6 +25,9 @@ class PallasCall(DischargeableCall):
 
     def infer(self, *avals, out_avals, **params):
         return list(out_avals)
+
+    def effects(self, *avals, out_avals, **params):
+        return frozenset() if out_avals else KERNEL_EFFECT
 
     def discharge(self, operands, refs, **params):
         return as_operands(operands, refs, params)

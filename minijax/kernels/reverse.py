@@ -11,6 +11,7 @@ import numpy as np
 from minijax.api.autodiff import vjp
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.base import cache
+from minijax.base.mask import Mask
 from minijax.higher.fori_loop import fori_loop
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import is_undefined_primal
@@ -82,47 +83,49 @@ def transposed(call: Callable, cts: Sequence, operands: Sequence, params: dict) 
     """
     mapping: GridMapping = params["grid_mapping"]
     blocks, n = mapping.block_mappings, mapping.num_inputs
-    linear = [k for k, x in enumerate(operands) if is_undefined_primal(x)]
-    known = [k for k in range(n) if k not in linear]
-    floats = [k for k, a in enumerate(params["out_avals"]) if _is_float(a)]
-    values = [*[operands[k] for k in known], *[instantiate(cts[k]) for k in floats]]
-    specs = [_spec(blocks[k]) for k in known] + [_spec(blocks[n + k]) for k in floats]
-    seen = [i for i in range(len(mapping.grid)) if i not in mapping.vmapped_dims]
+    is_linear = Mask(map(is_undefined_primal, operands))
+    is_moved = Mask(map(_is_float, params["out_avals"]))
+    known_blocks, linear_blocks = is_linear.partition(blocks[:n])
+    ct_blocks = is_moved.marked(blocks[n:])
+    values = [*is_linear.unmarked(operands), *map(instantiate, is_moved.marked(cts))]
+    kernel = _transposed_kernel(params, is_linear, is_moved)
+    shapes = [ShapeDtypeStruct((*mapping.grid, *b.ref_aval.shape), b.ref_aval.dtype) for b in linear_blocks]
+    specs, outs = list(map(_spec, [*known_blocks, *ct_blocks])), [_part(b, mapping) for b in linear_blocks]
+    options = {key: params[key] for key in ("interpret", "debug", "compiler_params", "name")}
+    parts = call(kernel, shapes, grid=mapping.grid, in_specs=specs, out_specs=outs, **options)(*values)
+    sums = [_summed(part, b, mapping) for part, b in zip(parts, linear_blocks, strict=True)]
+    return is_linear.merge([None] * len(known_blocks), sums)
+
+
+def _transposed_kernel(params: dict, is_linear: Mask, is_moved: Mask) -> Callable:
+    """The kernel (known blocks, cotangents of results) -> parts of the cotangents of linear operands."""
+    mapping: GridMapping = params["grid_mapping"]
+    n, jaxpr, axes = mapping.num_inputs, params["jaxpr"], range(len(mapping.grid))
+    seen = [i for i in axes if i not in mapping.vmapped_dims]
     sizes = tuple([np.int32(mapping.grid[i]) for i in seen])
+    count, moved = is_linear.count(False), sum(is_moved)
+    linear = [b.ref_aval for b in is_linear.marked(mapping.in_mappings)]
 
     def kernel(*refs):
-        given, of_cts, parts = refs[: len(known)], refs[len(known) : len(values)], refs[len(values) :]
-        fixed = {k: r[...] for k, r in zip(known, given, strict=True)}
+        known = [r[...] for r in refs[:count]]
+        cts, parts = [r[...] for r in refs[count : count + moved]], refs[count + moved :]
         step = Step(tuple([program_id(i) for i in seen]), sizes, mapping.grid_names or ())
 
         def results(*moving):
-            inputs = fixed | dict(zip(linear, moving, strict=True))
-            others = [uninitialized(v.aval.shape, v.aval.dtype) for v in params["jaxpr"].invars[n:]]
-            refs = [Ref(x) for x in (*[inputs[k] for k in range(n)], *others)]
-            evaluate(params["jaxpr"], [], refs, step)
-            return [refs[n + k]._value for k in floats]
+            others = [uninitialized(v.aval.shape, v.aval.dtype) for v in jaxpr.invars[n:]]
+            inner = [Ref(x) for x in (*is_linear.merge(known, moving), *others)]
+            evaluate(jaxpr, [], inner, step)
+            return [r._value for r in is_moved.marked(inner[n : n + len(is_moved)])]
 
-        zeros = [full(blocks[k].ref_aval.shape, np.zeros((), blocks[k].ref_aval.dtype)[()]) for k in linear]
-        _, pull = vjp(results, *zeros)
-        for part, ct in zip(parts, pull([r[...] for r in of_cts]), strict=True):
+        _, pull = vjp(results, *[full(a.shape, np.zeros((), a.dtype)[()]) for a in linear])
+        for part, ct in zip(parts, pull(cts), strict=True):
             part[...] = ct
 
-    shapes = [ShapeDtypeStruct((*mapping.grid, *blocks[k].ref_aval.shape), blocks[k].ref_aval.dtype) for k in linear]
-    options = {key: params[key] for key in ("interpret", "debug", "compiler_params", "name")}
-    made = call(
-        kernel,
-        shapes,
-        grid=mapping.grid,
-        in_specs=specs,
-        out_specs=[_part(blocks[k], mapping) for k in linear],
-        **options,
-    )(*values)
-    found = {k: _summed(part, blocks[k], mapping) for k, part in zip(linear, made, strict=True)}
-    return [found.get(k) for k in range(n)]
+    return kernel
 
 
 def _spec(block: BlockMapping) -> BlockSpec:
-    """The spec of which a mapping was made."""
+    """The spec that a mapping was made from."""
     closed = block.index_map_jaxpr
     space = None if block.memory_space is MemorySpace.DEFAULT else block.memory_space
     index_map = lambda *ids: tuple(eval_jaxpr(closed.jaxpr, closed.consts, *ids))  # noqa: E731

@@ -177,7 +177,7 @@ def test_modules_that_are_gone(name):
 
 
 LATER = """
-experimental.pallas.pallas_call(None)
+experimental.pallas.mosaic_gpu.kernel(None)
 experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
 """
 

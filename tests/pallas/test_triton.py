@@ -112,7 +112,7 @@ REFUSED = {
     ),
     "callback": (
         value(lambda n, x: n.jax.pure_callback(lambda v: v, x, x), f32(8), f32(8)),
-        "Unimplemented primitive in Pallas Triton lowering: pure_callback. Please file an issue",
+        "Unimplemented primitive in Pallas Triton lowering: pure_callback.",
     ),
     "top_k": (
         value(lambda n, x: n.lax.top_k(x, 2)[0], f32(2), f32(8)), "Unimplemented primitive in Pallas Triton lowering: top_k",

@@ -15,7 +15,7 @@ from minijax.numpy.shaping import broadcast_to
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import select
-from minijax.primitives.moving import as_array_or_constant
+from minijax.primitives.moving import as_array_or_constant, full
 
 
 class AtomicOpType(enum.Enum):
@@ -52,6 +52,14 @@ class AtomicRmw(KernelOperation):
 
     def performed(self, view, value, mask, *, atomic_type):
         old = as_array_or_constant(value_of(view))
+        if atomic_type is AtomicOpType.ADD:  # elements that an index names twice get both values
+            store(
+                self,
+                view,
+                value if mask is None else select(mask, value, full(value.shape, np.zeros((), value.dtype)[()])),
+                "add",
+            )
+            return [old]
         new = _COMBINE[atomic_type](old, value)
         store(self, view, new if mask is None else select(broadcast_to(mask, old.shape), new, old))
         return [old]
