@@ -88,6 +88,7 @@ class Primitive(Binding):
     call_primitive = False
     skip_canonicalization = False
     dce_inside = False
+    never_dead = False  # its equations remain though nothing uses their results
     auto_pvary = True  # inside shard_map, operands are cast to vary over the same mesh axes
     constrain_results = True  # the lowering emits a sharding constraint for each result
     sharding_param: str | None = None  # the parameter by which users request the sharding of the result

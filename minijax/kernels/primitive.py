@@ -20,6 +20,7 @@ class PallasCall(DischargeableCall):
     name = "pallas_call"
     multiple_results = True
     same_memory_space = False
+    never_dead = True
     called: Callable  # `pallas_call`, which makes the call of a kernel
 
     def infer(self, *avals, out_avals, **params):

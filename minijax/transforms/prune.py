@@ -46,7 +46,7 @@ def _pruned(jaxpr, used_outputs, instantiate):
             live.update(eqn.invars)
             continue
         used = [v in live for v in eqn.outvars]
-        if not eqn.effects and not any(used):
+        if not eqn.effects and not any(used) and not eqn.primitive.never_dead:
             continue
         used_in, pruned = (
             ([True] * len(eqn.invars), eqn)

@@ -1365,3 +1365,39 @@ choosing(
     *(((8, 256), F), ((8, 256), F)),
     out=X,
 )
+
+
+# ---- kernels whose results nothing uses ------------------------------------------------------------------------
+
+
+@kernel
+def without_results(m):
+    return m.pl.pallas_call(lambda x: m.pl.debug_print("at {}", m.pl.program_id(0)), (), grid=2), X
+
+
+@kernel
+def unused(m):
+    f = m.pl.pallas_call(lambda x, o: o.__setitem__(..., x[...]), m.jax.ShapeDtypeStruct(*X))
+    return lambda x: (f(x), x + 1)[1], X
+
+
+@kernel
+def unused_in_a_branch(m):
+    params = m.pltpu.CompilerParams(has_side_effects=True)
+    body = lambda x, o: o.__setitem__(..., x[...])  # noqa: E731
+    f = m.pl.pallas_call(body, m.jax.ShapeDtypeStruct(*X), compiler_params=params)
+    return lambda x: m.lax.cond(x[0, 0] > 0, lambda x: (f(x), x + 1)[1], lambda x: x, x), X
+
+
+@kernel
+def memory_by_name(m):
+    def body(x, o):
+        @m.pl.with_scoped(m.pltpu.VMEM((8, 128), m.jnp.float32), twice=m.pltpu.VMEM((8, 128), m.jnp.float32))
+        def run(x, once, twice):
+            once[...] = x[...]
+            twice[...] = once[...] * 2
+            o[...] = once[...] + twice[...]
+
+        run(x)
+
+    return call(m, body, X)

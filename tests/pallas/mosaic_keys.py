@@ -66,3 +66,13 @@ def key_prefetched(m):
     spec = m.pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, grid=(2,), in_specs=[block], out_specs=block)
     inner = m.pl.pallas_call(body, m.jax.ShapeDtypeStruct((8, 256), m.jnp.uint32), grid_spec=spec)
     return lambda words, x: inner(m.pltpu.to_pallas_key(m.jax.random.wrap_key_data(words)), x), KEY, ((8, 256), U)
+
+
+@kernel
+def key_mapped(m):
+    def body(key, o):
+        o[...] = m.jax.random.bits(key[...], (8, 128))
+
+    smem = m.pl.BlockSpec(memory_space=m.pltpu.SMEM)
+    f = m.pl.pallas_call(body, m.jax.ShapeDtypeStruct((8, 128), m.jnp.uint32), in_specs=[smem])
+    return lambda words: m.jax.vmap(f)(m.jax.random.wrap_key_data(words, impl="pallas_tpu")), ((4, 1, 2), U)

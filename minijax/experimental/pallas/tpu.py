@@ -11,6 +11,7 @@ minijax.kernels.chips: ChipVersion TpuInfo get_tpu_info get_tpu_info_for_chip is
 minijax.kernels.memory: CMEM=TpuMemorySpace.CMEM HBM=TpuMemorySpace.HBM MemorySpace=TpuMemorySpace
     SEMAPHORE=TpuMemorySpace.SEMAPHORE SMEM=TpuMemorySpace.SMEM SemaphoreType VMEM=TpuMemorySpace.VMEM
     VMEM_SHARED=TpuMemorySpace.VMEM_SHARED dma_semaphore
+minijax.kernels.mosaic.windows: LoweringException
 minijax.kernels.operations.constraint: with_memory_space_constraint
 minijax.kernels.operations.copies: async_copy async_remote_copy make_async_copy make_async_remote_copy sync_copy
 minijax.kernels.operations.einshape: einshape
@@ -32,7 +33,7 @@ minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_sig
     },
     missing={
         "jax.experimental.pallas.tpu.{0} is not there: use pallas_call over a grid instead.": """
-        BufferType BufferedRef BufferedRefBase InterpretParams LoweringException core_barrier
+        BufferType BufferedRef BufferedRefBase InterpretParams core_barrier
         create_tensorcore_mesh emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode
         reset_tpu_interpret_mode_state run_on_first_core set_tpu_interpret_mode
     """

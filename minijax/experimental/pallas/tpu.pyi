@@ -11,6 +11,7 @@ from minijax.kernels.memory import SemaphoreType as SemaphoreType
 from minijax.kernels.memory import TpuMemorySpace as MemorySpace
 from minijax.kernels.memory import dma_semaphore as dma_semaphore
 from minijax.kernels.memory import semaphore as semaphore
+from minijax.kernels.mosaic.windows import LoweringException as LoweringException
 from minijax.kernels.operations.constraint import with_memory_space_constraint as with_memory_space_constraint
 from minijax.kernels.operations.copies import async_copy as async_copy
 from minijax.kernels.operations.copies import async_remote_copy as async_remote_copy
@@ -91,7 +92,6 @@ BufferType: Any
 BufferedRef: Any
 BufferedRefBase: Any
 InterpretParams: Any
-LoweringException: Any
 core_barrier: Any
 create_tensorcore_mesh: Any
 emit_pipeline: Any

@@ -265,7 +265,8 @@ def _read_key(k: Kernel, ref: Memory) -> Key:
     if len(ref.shape) > len(ref.dtype.physical_suffix):
         raise NotImplementedError("Can only load a single key per load.")
     word = vector((), _FLAGS)
-    return Key(tuple([k.one("memref.load", [ref.value, k.index(0), k.index(i)], word) for i in range(2)]))
+    places = [[*[0] * (len(ref.value.shape) - 1), i] for i in range(2)]
+    return Key(tuple([k.one("memref.load", [ref.value, *map(k.index, place)], word) for place in places]))
 
 
 @rule("swap", raw=True)

@@ -19,6 +19,10 @@ _DYNAMIC = -(2**63)  # the size of an axis that is known only when the program r
 _RULE = "The Pallas TPU lowering currently "
 
 
+class LoweringException(Exception):
+    """Is raised for a window that Mosaic does not have."""
+
+
 def check_blocks(mapping: GridMapping, where: str) -> None:
     """Raises ValueError for a block that the compiler does not take."""
     for block in mapping.block_mappings:
@@ -152,9 +156,9 @@ def _pipelining(block: BlockMapping) -> list[str]:
         return []
     modes = {1: "synchronous", 2: "double_buffered"}
     if how.buffer_count not in modes:
-        raise NotImplementedError(f"Only single (1) and double (2) buffering are supported. Got {how.buffer_count}.")
+        raise LoweringException(f"Only single (1) and double (2) buffering are supported. Got {how.buffer_count}.")
     if how.buffer_count == 2 and how.revisit is RevisitMode.ANY:
-        raise NotImplementedError("RevisitMode.ANY is not supported with double buffering.")
+        raise LoweringException("RevisitMode.ANY is not supported with double buffering.")
     revisit = [] if how.revisit is None else [f"revisit_mode = #tpu.revisit_mode<{how.revisit.value}>"]
     return [f"pipeline_mode = #tpu.pipeline_mode<{modes[how.buffer_count]}>", *revisit]
 

@@ -10,8 +10,8 @@ import numpy as np
 from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
 from minijax.calls.call import split_tangents
-from minijax.ir.body import Flat, as_consts, debug_info, trace_flat
-from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.body import Flat, argument_names, as_consts, signature_of, source_of, trace_flat
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.uninitialized import uninitialized
@@ -90,7 +90,8 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
     axes = collective_axes if isinstance(collective_axes, tuple) else (collective_axes,)
     avals = [x.get_ref_aval() for x in leaves]
     flat = Flat(f, treedef, lambda values: values)
-    body = trace_flat(flat, avals, debug_info(f, "run_scoped", treedef.children()[0]), as_consts)
+    info = DebugInfo("run_scoped", source_of(f), argument_names(signature_of(f), treedef, ()))
+    body = trace_flat(flat, avals, info, as_consts)
     jaxpr, consts = body.jaxpr, body.closed.consts
     results = run_scoped_p.bind_all(
         list(consts), dict(jaxpr=jaxpr, collective_axes=axes, ref_transforms=((),) * len(avals))
