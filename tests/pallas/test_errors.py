@@ -113,6 +113,9 @@ def call(kernel, operand=X, shape=(8, 128), **options):
 
 
 MADE = {
+    "a reference as an operand": (
+        lambda: call(lambda x, o: o.__setitem__(..., jnp.sin(x))), TypeError, "did you forget to unpack ([...]) the ref?"
+    ),
     "outside of a kernel": (lambda: pl.program_id(0), AssertionError, "program_id is called outside of a kernel"),
     "a block without elements": (
         lambda: call(copy, in_specs=[pl.BlockSpec((0, 128), lambda: (0, 0))]), ValueError, "has the size 0. Sizes are at least 1"
