@@ -59,8 +59,8 @@ class Kernel(Tiles):
 
 def _unknown(k, eqn, *operands):
     raise NotImplementedError(
-        f"Unimplemented primitive in Pallas Triton lowering: {eqn.primitive.name}. Compute it outside of the kernel, or "
-        "by other operations."
+        f"Unimplemented primitive in Pallas Triton lowering: {eqn.primitive.name}. Compute it outside of the kernel, "
+        "or by other operations."
     )
 
 
