@@ -14,7 +14,7 @@ def pjit(fun: Callable, in_shardings: Any = UNSPECIFIED, out_shardings: Any = UN
          static_argnames: Any = None, donate_argnums: Any = None, donate_argnames: Any = None,
          keep_unused: bool = False, device: Any = None, backend: Any = None, inline: bool = False,
          compiler_options: Any = None) -> Any:  # fmt: skip
-    """`jax.jit` under the mesh that was entered with `with mesh:`, instead of that of `set_mesh`.
+    """`jax.jit` under the mesh entered by `with mesh:`, not the one set by `set_mesh`.
 
     Specs refer to that mesh, and under it None means replicated.
     """

@@ -330,7 +330,7 @@ def _check_types(region: ManualRegion, operands: Sequence[_Operand]) -> None:
             raise ValueError(
                 f"in_specs passed to shard_map: {spec.padded(aval.ndim)} does not match the specs of the input: "
                 f"{have} for arg: {aval.str_short()}. Without `in_specs` shard_map takes those of its "
-                "arguments' types; `jax.reshard` lays an argument out in another way."
+                "arguments' types; use `jax.reshard` to change an argument's sharding."
             )
 
 

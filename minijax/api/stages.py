@@ -29,7 +29,7 @@ from minijax.dispatch.executable import Executable, compile_lowered, compile_unc
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
 from minijax.dispatch.jitted import Call, Engine, Jitted, Memory, Traced as TracedCall
-from minijax.dispatch.lowering import Lowered as Program, lower_program, lowering_logged
+from minijax.dispatch.lowering import LoweredProgram, lower_program, lowering_logged
 from minijax.dispatch.operands import argument_type, operands_of, parse
 from minijax.dispatch.placement import (
     Placement,
@@ -320,7 +320,7 @@ class Lowered(Stage):
         kind = HighCompiled if isinstance(self._traced, LoTraced) else Compiled
         return kind(self, compile_lowered(program, options), again)
 
-    def _on_devices(self, devices: Sequence[Any] | None) -> Program:
+    def _on_devices(self, devices: Sequence[Any] | None) -> LoweredProgram:
         """The program on the assigned devices, which are required for one over an abstract mesh."""
         program, placement = self._program, self._program.placement
         if placement.devices:

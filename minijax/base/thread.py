@@ -118,7 +118,7 @@ class named_axis:
 
 
 class manual_axes:
-    """Context manager that defines the manual axes of a mesh; types record over which of `names` a value varies."""
+    """Context manager that defines the manual axes of a mesh. Types record which of `names` a value varies over."""
 
     __slots__ = ("_sizes", "_names", "_saved")
 

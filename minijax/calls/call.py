@@ -143,14 +143,14 @@ class Call(Inlined):
         ins, known_params = self.calling(known_params, closed, known_in, known_ins, known_outs)
         known = eqn.replace(params=known_params, invars=ins, outvars=[*known_out, *fresh.values()])
         # The staged part recomputes the results, except for those that are residuals.
-        passed = {outside[v] for v in saved if v in results}
-        remade = Mask([v not in passed for v in eqn.outvars])
-        closed, _ = prune_closed(pe.staged, remade, True)
+        forwarded = {outside[v] for v in saved if v in results}
+        recomputed = Mask([v not in forwarded for v in eqn.outvars])
+        closed, _ = prune_closed(pe.staged, recomputed, True)
         operands, places = [*residuals, *unknown.marked(eqn.invars)], [*(None for _ in residuals), *unknown_ins]
-        outs = remade.marked(range(len(remade)))
+        outs = recomputed.marked(range(len(recomputed)))
         ins, staged_params = self.calling(staged_params, closed, operands, places, outs)
-        staged = eqn.replace(params=staged_params, invars=ins, outvars=remade.marked(eqn.outvars))
-        return EqnParts([known], [staged], unknown_out, [*fresh.values()], False, [*passed])
+        staged = eqn.replace(params=staged_params, invars=ins, outvars=recomputed.marked(eqn.outvars))
+        return EqnParts([known], [staged], unknown_out, [*fresh.values()], False, [*forwarded])
 
 
 class ClosedCall(Call):

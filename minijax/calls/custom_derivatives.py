@@ -23,7 +23,7 @@ _NO_FORWARD = (
 )
 
 
-class CustomCall(Inlined):
+class CustomDerivativeCall(Inlined):
     """The base of both primitives: a call of the function's jaxpr. Evaluation and lowering ignore the rules."""
 
     body_name = "call_jaxpr"
@@ -61,7 +61,7 @@ class CustomCall(Inlined):
         return trace.process(self, [*consts, *operands], params(closed, len(consts)))
 
 
-class CustomJVPCall(CustomCall):
+class CustomJVPCall(CustomDerivativeCall):
     """A call of a function whose jvp rule is `jvp_jaxpr_fun`: (*primals, *tangents) -> (*results,
     *tangents).
     """
@@ -139,7 +139,7 @@ def _named_as(rule: Callable, new: Callable) -> Callable:
     return new
 
 
-class CustomVJPCall(CustomCall):
+class CustomVJPCall(CustomDerivativeCall):
     """A call of a function with forward and backward rules.
 
     `fwd` is a flat function: primals -> (*residuals, *results); `bwd`: (*residuals, *cotangents) ->

@@ -5,13 +5,13 @@ import os
 import re
 
 from minijax.base import config, monitoring
-from minijax.dispatch.lowering import Lowered
+from minijax.dispatch.lowering import LoweredProgram
 from minijax.ir.pprof import equation_profile
 
 _lowerings, _compilations = itertools.count(), itertools.count()
 
 
-def dump_jaxpr(lowered: Lowered) -> None:
+def dump_jaxpr(lowered: LoweredProgram) -> None:
     """Writes the jaxpr that has been lowered, in the modes "jaxpr" and "eqn_count_pprof"."""
     contents = {
         "jaxpr": (".jaxpr.txt", lambda: str(lowered.closed).encode()),
@@ -25,7 +25,7 @@ def dump_jaxpr(lowered: Lowered) -> None:
             _write(f"jax_{number:06d}_{lowered.name}", ending, content())
 
 
-def dump_program(lowered: Lowered) -> bool:
+def dump_program(lowered: LoweredProgram) -> bool:
     """Writes the module that is being compiled, in the mode "stablehlo"; returns whether dumps are enabled."""
     if _wants("stablehlo"):
         text = lowered.module.located().text if config.include_debug_info_in_dumps.value else lowered.module.text

@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, monitoring, tree
 from minijax.dispatch.dumps import dump_jaxpr, dump_program
-from minijax.dispatch.lowering import Lowered, lower_to_share, lowering_logged
+from minijax.dispatch.lowering import LoweredProgram, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement, mesh_of_type
 from minijax.hlo.program import Port
 from minijax.ir.effects import FfiEffect
@@ -40,7 +40,7 @@ class Executable:
     )
 
     # It does not hold the jaxpr: caches are keyed by jaxprs weakly, and their values must not keep the key alive.
-    def __init__(self, lowered: Lowered, loaded: compile.Loaded):
+    def __init__(self, lowered: LoweredProgram, loaded: compile.Loaded):
         placement, text = lowered.placement, lowered.module
         self.loaded, self.used = loaded, lowered.used
         self.device = None if placement.is_sharded else loaded.devices[0]
@@ -200,7 +200,7 @@ def _effects(ordered: Sequence, placement: Placement) -> launch.Effects:
     return launch.Effects(ordered, signature(token_type, where, True), lambda: transfer.ready_token(where)._raw)
 
 
-def _warn_of_unused_donations(lowered: Lowered) -> None:
+def _warn_of_unused_donations(lowered: LoweredProgram) -> None:
     text = lowered.module
     ports = lowered.program.ins
     unused = [port for n, port in enumerate(ports) if port.donated and n not in text.aliases and n not in text.donors]
@@ -224,7 +224,7 @@ def _copied_constant(constant: Any, device: Any) -> ArrayImpl:
     return transfer.to_device(constant, device, copy=True)
 
 
-def settled_ports(lowered: Lowered, loaded: compile.Loaded) -> tuple[list[Port], list[Port]]:
+def settled_ports(lowered: LoweredProgram, loaded: compile.Loaded) -> tuple[list[Port], list[Port]]:
     """The arguments that are read and the results, with the shardings and layouts that XLA chose filled in."""
     placement, ordered = lowered.placement, len(lowered.module.ordered)
     ins, outs = [placement.ins[i] for i in lowered.used], list(placement.outs)
@@ -293,25 +293,25 @@ def _with_chosen_layouts(
     return settled_sides[0], settled_sides[1]
 
 
-def compile_lowered(lowered: Lowered, options: ProgramOptions) -> Executable:
+def compile_lowered(lowered: LoweredProgram, options: ProgramOptions) -> Executable:
     """Compiles a lowered program; profiles show its own names."""
     dump_program(lowered)
     return _executable_of(lowered, _compiled(lowered, options, True))
 
 
-def compile_uncached(lowered: Lowered, options: ProgramOptions) -> compile.Loaded:
+def compile_uncached(lowered: LoweredProgram, options: ProgramOptions) -> compile.Loaded:
     """Compiles a program even if an equal one is loaded or stored."""
     text = lowered.module
     devices, compiler_options = lowered.placement.devices, dict(options.compiler_options)
     return compile.compile_uncached(text.located().text, text.name, devices, compiler_options, lowered.is_open)
 
 
-def _executable_of(lowered: Lowered, loaded: compile.Loaded) -> Executable:
+def _executable_of(lowered: LoweredProgram, loaded: compile.Loaded) -> Executable:
     with guards.explicit_transfers(free=True):
         return Executable(lowered, loaded)
 
 
-def _compiled(lowered: Lowered, options: ProgramOptions, own_names: bool) -> compile.Loaded:
+def _compiled(lowered: LoweredProgram, options: ProgramOptions, own_names: bool) -> compile.Loaded:
     text = lowered.module
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         compile.disk_cache.note_request()

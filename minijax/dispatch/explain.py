@@ -25,7 +25,7 @@ class Difference(NamedTuple):
     now: str
 
 
-class Call(NamedTuple):
+class CallRecord(NamedTuple):
     """The data on which a trace depends, as types and texts: keeps neither arrays nor the user's objects alive."""
 
     traceback: Any
@@ -116,7 +116,7 @@ class recompile_budget:
 
         return within
 
-    def spend(self, definition: str, history: Sequence[Call]) -> None:
+    def spend(self, definition: str, history: Sequence[CallRecord]) -> None:
         """Counts a trace, whose call is the last in the history."""
         counts, place = self._counts[-1], _definition_key(definition, history[-1].function)
         counts[place] = count = counts.get(place, 0) + 1
@@ -126,12 +126,12 @@ class recompile_budget:
             raise RecompileError(text, explanation)
 
 
-def describe(function: int, options: tuple, names: Sequence[str], key: tuple, placed: Sequence[Any]) -> Call:
+def describe(function: int, options: tuple, names: Sequence[str], key: tuple, placed: Sequence[Any]) -> CallRecord:
     """The call with that key, which consists of thread state, types, tree and static arguments."""
     state, axes, manual, _, avals, treedef, static = key
     values = [(where, type(s.value).__qualname__, _text(s.value)) for where, s in static]
     texts = str(axes), str(manual)
-    return Call(source.here(), function, options, names, avals, placed, str(treedef), tuple(values), state, texts)
+    return CallRecord(source.here(), function, options, names, avals, placed, str(treedef), tuple(values), state, texts)
 
 
 def _text(value: Any) -> str:
@@ -147,7 +147,7 @@ def _definition_key(definition: str, function: int) -> Any:
     return definition if " at " in definition else (definition, function)
 
 
-def note(fun: Callable, definition: str, call: Call, by_user: bool, is_trace: bool) -> None:
+def note(fun: Callable, definition: str, call: CallRecord, by_user: bool, is_trace: bool) -> None:
     """Stores a call that caused tracing or compilation. Raises RecompileError if a budget is exceeded.
 
     `definition`: `source_of(fun)`.
@@ -169,7 +169,7 @@ def why(fun: Callable, function: int) -> Explanation | None:
     return _explained(definition, history, calls[-1]) if calls else None
 
 
-def _explained(definition: str, history: Sequence[Call], call: Call) -> Explanation:
+def _explained(definition: str, history: Sequence[CallRecord], call: CallRecord) -> Explanation:
     line = source.summary(call.traceback)
     at = next(i for i in reversed(range(len(history))) if history[i] is call)
     earlier = [history[i] for i in reversed(range(at))]  # among equally near ones, `min` takes the latest
@@ -180,7 +180,7 @@ def _explained(definition: str, history: Sequence[Call], call: Call) -> Explanat
     return Explanation(definition, at + 1, line, source.summary(other.traceback), tuple(nearest))
 
 
-def differences(before: Call, now: Call) -> list[Difference]:
+def differences(before: CallRecord, now: CallRecord) -> list[Difference]:
     """The differences between two calls of a definition."""
     rows = _of_functions(before, now) + _of_statics(before, now) + _of_options(before, now)
     if before.tree != now.tree:
@@ -200,7 +200,7 @@ def _of_fields(where: str, old: Any, new: Any, fields: Sequence[str]) -> list[Di
     return [Difference(field.replace("_", " "), where, str(a), str(b)) for field, a, b in pairs if a != b]
 
 
-def _of_functions(before: Call, now: Call) -> list[Difference]:
+def _of_functions(before: CallRecord, now: CallRecord) -> list[Difference]:
     if before.function == now.function:
         return []
     old, new = ([item for part in call.jit for item in part._asdict().items()] for call in (before, now))
@@ -210,7 +210,7 @@ def _of_functions(before: Call, now: Call) -> list[Difference]:
     return rows or [Difference("function", "of this definition", "another object", "a new object")]
 
 
-def _of_statics(before: Call, now: Call) -> list[Difference]:
+def _of_statics(before: CallRecord, now: CallRecord) -> list[Difference]:
     old, new = ({where: (kind, text) for where, kind, text in call.static} for call in (before, now))
     rows = []
     for where in dict.fromkeys((*new, *old)):
@@ -221,7 +221,7 @@ def _of_statics(before: Call, now: Call) -> list[Difference]:
     return rows
 
 
-def _of_options(before: Call, now: Call) -> list[Difference]:
+def _of_options(before: CallRecord, now: CallRecord) -> list[Difference]:
     old, new = vars(before.options), vars(now.options)
     rows = [
         Difference("option", f"jax_{name}", str(old.get(name)), str(value))
@@ -237,7 +237,7 @@ def _of_options(before: Call, now: Call) -> list[Difference]:
 _WEAK_TYPES = "https://docs.jax.dev/en/latest/type_promotion.html#weak-types"
 
 
-def _log(fun: Callable, definition: str, call: Call, history: Sequence[Call]) -> None:
+def _log(fun: Callable, definition: str, call: CallRecord, history: Sequence[CallRecord]) -> None:
     name, _, place = definition.partition(" at ")
     lines = [f"TRACING CACHE MISS at {source.summary(call.traceback, columns=True)}:"]
     known = [_logged(other, call) for other in reversed(history) if other.function == call.function]
@@ -256,7 +256,7 @@ def _log(fun: Callable, definition: str, call: Call, history: Sequence[Call]) ->
     monitoring.log_cache_miss("\n".join(lines))
 
 
-def _logged(before: Call, now: Call) -> list[str]:
+def _logged(before: CallRecord, now: CallRecord) -> list[str]:
     lines = []
     if before.tree != now.tree:
         lines += ["different input pytree:", f"* now {now.tree} and before {before.tree}"]

@@ -13,7 +13,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 Mask = Any  # booleans with the shape of an array of keys, or one boolean for all keys
 
 
-class Signature(NamedTuple):
+class KeyUses(NamedTuple):
     """The effect on keys: consumed inputs, results that are new keys, and inputs forwarded to results."""
 
     sinks: Mapping[int, Mask] = {}
@@ -33,13 +33,13 @@ def _shown(kind: str, masks: Mapping[int, Mask]) -> str:
 RUN_WITHOUT_PROGRAM = frozenset(
     ("slice", "device_put", "random_clone")
 )  # operations with a rule that run without a program
-_FORWARD = Signature(forwards=((0, 0),))
-_NEW, _USE = Signature(sources={0: True}), Signature(sinks={0: True})
-_RULES: dict[str, Signature | Callable[[JaxprEqn], Signature]] = {
+_FORWARD = KeyUses(forwards=((0, 0),))
+_NEW, _USE = KeyUses(sources={0: True}), KeyUses(sinks={0: True})
+_RULES: dict[str, KeyUses | Callable[[JaxprEqn], KeyUses]] = {
     **dict.fromkeys("random_clone random_fold_in random_seed random_wrap".split(), _NEW),
     **dict.fromkeys("random_bits random_gamma".split(), _USE),
-    "random_split": Signature({0: True}, {0: True}),
-    **dict.fromkeys("random_unwrap debug_callback eq ne".split(), Signature()),
+    "random_split": KeyUses({0: True}, {0: True}),
+    **dict.fromkeys("random_unwrap debug_callback eq ne".split(), KeyUses()),
     **dict.fromkeys(
         """
         broadcast_in_dim copy stage convert_element_type reshape squeeze layout_constraint sharding_constraint reshard
@@ -47,12 +47,12 @@ _RULES: dict[str, Signature | Callable[[JaxprEqn], Signature]] = {
         """.split(),
         _FORWARD,
     ),
-    "dynamic_update_slice": Signature({1: True}, forwards=((0, 0),)),
-    "scatter": Signature({2: True}, forwards=((0, 0),)),
+    "dynamic_update_slice": KeyUses({1: True}, forwards=((0, 0),)),
+    "scatter": KeyUses({2: True}, forwards=((0, 0),)),
 }
 
 
-def _rule(function: Callable[[JaxprEqn], Signature]) -> Callable[[JaxprEqn], Signature]:
+def _rule(function: Callable[[JaxprEqn], KeyUses]) -> Callable[[JaxprEqn], KeyUses]:
     _RULES[function.__name__.strip("_")] = function
     return function
 
@@ -75,7 +75,7 @@ class _Keys:
 
 
 @cache.weak_cache
-def signature(jaxpr: Jaxpr) -> Signature:
+def signature(jaxpr: Jaxpr) -> KeyUses:
     """The effect of a jaxpr on keys. Raises KeyReuseError if it consumes a key twice."""
     inputs = [*jaxpr.constvars, *jaxpr.invars]
     first = len(jaxpr.constvars)  # constants have negative indices
@@ -91,14 +91,14 @@ def signature(jaxpr: Jaxpr) -> Signature:
                 forwards.append((mine[keys[v]], n))
             elif not (used := keys[v].mask_for(v.aval.shape)).all():
                 sources[n] = ~used
-    return Signature(sinks, sources, tuple(sorted(forwards)))
+    return KeyUses(sinks, sources, tuple(sorted(forwards)))
 
 
 def _is_key(v: Any) -> bool:
     return type(v) is Var and isinstance(getattr(v.aval, "dtype", None), KeyType)
 
 
-def _apply(eqn: JaxprEqn, effect: Signature, keys: dict[Any, _Keys]) -> None:
+def _apply(eqn: JaxprEqn, effect: KeyUses, keys: dict[Any, _Keys]) -> None:
     for i, mask in effect.sinks.items():
         v = eqn.invars[i]
         if v in keys:
@@ -115,39 +115,39 @@ def _apply(eqn: JaxprEqn, effect: Signature, keys: dict[Any, _Keys]) -> None:
             keys[v] = _Keys(np.broadcast_to(~np.asarray(effect.sources.get(n, False)), v.aval.shape))
 
 
-def signature_of(eqn: JaxprEqn) -> Signature:
+def signature_of(eqn: JaxprEqn) -> KeyUses:
     """The effect of an equation on keys; an operation without a rule consumes all keys that it reads."""
     rule = _RULES.get(eqn.primitive.name)
     if callable(rule):
         return rule(eqn)
     if rule is not None:
         return rule
-    return Signature({i: True for i, v in enumerate(eqn.invars) if _is_key(v)})
+    return KeyUses({i: True for i, v in enumerate(eqn.invars) if _is_key(v)})
 
 
 # ---- rules that depend on parameters ----------------------------------------------------------------
 
 
 @_rule
-def _slice(eqn: JaxprEqn) -> Signature:
+def _slice(eqn: JaxprEqn) -> KeyUses:
     p, mask = eqn.params, np.zeros(eqn.invars[0].aval.shape, bool)
     steps = p["strides"] or (1,) * mask.ndim
     mask[tuple(map(slice, p["start_indices"], p["limit_indices"], steps))] = True
-    return Signature({0: mask}, {0: True}) if _is_key(eqn.invars[0]) else Signature()
+    return KeyUses({0: mask}, {0: True}) if _is_key(eqn.invars[0]) else KeyUses()
 
 
 @_rule
-def _concatenate(eqn: JaxprEqn) -> Signature:
-    return Signature(dict.fromkeys(range(len(eqn.invars)), True), {0: True})
+def _concatenate(eqn: JaxprEqn) -> KeyUses:
+    return KeyUses(dict.fromkeys(range(len(eqn.invars)), True), {0: True})
 
 
 @_rule
-def _device_put(eqn: JaxprEqn) -> Signature:
-    return Signature(forwards=[(i, i) for i in range(len(eqn.invars))])
+def _device_put(eqn: JaxprEqn) -> KeyUses:
+    return KeyUses(forwards=[(i, i) for i in range(len(eqn.invars))])
 
 
 @_rule
-def _jit(eqn: JaxprEqn) -> Signature:
+def _jit(eqn: JaxprEqn) -> KeyUses:
     return _of_nested(eqn.params["jaxpr"])
 
 
@@ -155,12 +155,12 @@ _RULES |= dict.fromkeys(("shard_map", "xla_metadata_call", "compute_on"), _jit)
 
 
 @_rule
-def _remat2(eqn: JaxprEqn) -> Signature:
+def _remat2(eqn: JaxprEqn) -> KeyUses:
     inner = _of_nested(eqn.params["jaxpr"])
     return inner._replace(sinks={}) if eqn.params["differentiated"] else inner  # a recomputation uses the same keys
 
 
-def _of_nested(program: Jaxpr | ClosedJaxpr) -> Signature:
+def _of_nested(program: Jaxpr | ClosedJaxpr) -> KeyUses:
     """The signature of a nested jaxpr, without its effect on its constants."""
     whole = signature(getattr(program, "jaxpr", program))
     sinks = {i: mask for i, mask in whole.sinks.items() if i >= 0}
@@ -168,7 +168,7 @@ def _of_nested(program: Jaxpr | ClosedJaxpr) -> Signature:
 
 
 @_rule
-def _cond(eqn: JaxprEqn) -> Signature:
+def _cond(eqn: JaxprEqn) -> KeyUses:
     branches = [_of_nested(closed) for closed in eqn.params["branches"]]
     sinks: dict[int, Mask] = {}
     sources: dict[int, Mask] = {}
@@ -178,11 +178,11 @@ def _cond(eqn: JaxprEqn) -> Signature:
         for n, mask in branch.sources.items():
             sources[n] = sources.get(n, False) | np.asarray(mask)
     common = set.intersection(*(set(branch.forwards) for branch in branches))
-    return Signature(sinks, sources, [(i + 1, n) for i, n in sorted(common)])
+    return KeyUses(sinks, sources, [(i + 1, n) for i, n in sorted(common)])
 
 
 @_rule
-def _scan(eqn: JaxprEqn) -> Signature:
+def _scan(eqn: JaxprEqn) -> KeyUses:
     body, consts, carry = _of_nested(eqn.params["jaxpr"]), eqn.params["num_consts"], eqn.params["num_carry"]
     why = "scan body function leads to key reuse when repeatedly executed, because"
     if any(i < consts for i in body.sinks):
@@ -192,11 +192,11 @@ def _scan(eqn: JaxprEqn) -> Signature:
     sinks = {i: np.broadcast_to(mask, eqn.invars[i].aval.shape) for i, mask in body.sinks.items()}
     sources = {n: np.broadcast_to(mask, eqn.outvars[n].aval.shape) for n, mask in body.sources.items()}
     carried = [(i, n) for i, n in body.forwards if consts <= i < consts + carry and n < carry]
-    return Signature(sinks, sources, carried)
+    return KeyUses(sinks, sources, carried)
 
 
 @_rule
-def _while(eqn: JaxprEqn) -> Signature:
+def _while(eqn: JaxprEqn) -> KeyUses:
     p = eqn.params
     cond, body = _of_nested(p["cond_jaxpr"]), _of_nested(p["body_jaxpr"])
     n, m = p["cond_nconsts"], p["body_nconsts"]
@@ -208,7 +208,7 @@ def _while(eqn: JaxprEqn) -> Signature:
     if {i - n for i in cond.sinks} & {i - m for i in body.sinks}:
         same = f"  cond_signature={cond}\n  body_signature={body}\n  {eqn=!s}"
         raise KeyReuseError(f"while_loop cond and body functions both use the same key:\n{same}")
-    return Signature(
+    return KeyUses(
         {i + n: mask for i, mask in body.sinks.items()}, body.sources, [(i + n, k) for i, k in body.forwards]
     )
 

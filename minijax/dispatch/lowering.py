@@ -27,7 +27,7 @@ _SMALL_CONSTANT = 32
 _LARGEST_FOLDED = 1 << 20  # bytes of a constant in the text of a module
 
 
-class Lowered(NamedTuple):
+class LoweredProgram(NamedTuple):
     """A lowered program: its module, which arguments it reads, and the constants that follow them."""
 
     module: module.Module
@@ -58,7 +58,7 @@ def lower_program(
     placement: Placement,
     platforms: Sequence[str] = (),
     lifted: Collection[Var] = (),
-) -> Lowered:
+) -> LoweredProgram:
     """Lowers a jaxpr to StableHLO, without unused arguments and dead equations unless `keep_unused`.
 
     Large constants, and those that are `lifted`, become arguments unless the program is exported or not to be run.
@@ -96,7 +96,7 @@ def lower_program(
         program = program._replace(ins=without_sharding(program.ins), outs=without_sharding(program.outs))
     with profiler.TraceAnnotation("lower_sharding_computation"):
         lowered = module.lower_jaxpr(program)
-    return Lowered(lowered, program, used, hidden, placement, options.name)
+    return LoweredProgram(lowered, program, used, hidden, placement, options.name)
 
 
 def _as_weak_as(port: Port, aval: Aval) -> Port:
@@ -185,7 +185,7 @@ _LARGEST_SHARED = 1 << 16  # the length of a module that is cheap to emit twice
 _shared_texts = cache.BoundedDict(8192)
 
 
-def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool) -> Lowered:
+def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Placement, lift: bool) -> LoweredProgram:
     """Lowers a program to be compiled.
 
     Constants become operands if `lift`, or if an earlier program differs from this one in constants only.
@@ -209,7 +209,7 @@ def lower_to_share(closed: ClosedJaxpr, options: ProgramOptions, placement: Plac
     return plain
 
 
-def _is_worth_sharing(lowered: Lowered, options: ProgramOptions) -> bool:
+def _is_worth_sharing(lowered: LoweredProgram, options: ProgramOptions) -> bool:
     text, placement = lowered.module.text, lowered.placement
     return (
         len(text) <= _LARGEST_SHARED

@@ -265,9 +265,9 @@ def _partial_eval_custom(
     k = len(known_types)
 
     def known(p: PartialEvalCustom) -> ClosedJaxpr:
-        stays = ~Mask(p.out_unknown.unmarked(unknown_out))
-        n = len(stays)
-        outs = (*stays.marked(range(n)), *range(n, n + p.num_residuals))
+        stays_known = ~Mask(p.out_unknown.unmarked(unknown_out))
+        n = len(stays_known)
+        outs = (*stays_known.marked(range(n)), *range(n, n + p.num_residuals))
         return permute_jaxpr(p.known, tuple(range(k)), outs)
 
     def staged(p: PartialEvalCustom) -> ClosedJaxpr:

@@ -108,7 +108,7 @@ def context_key(context: EqnContext) -> tuple | None:
 
 
 # The context of recorded equations is part of the options' state, and thereby of every cache key.
-_surroundings = config.UserContext(None)
+_entered_contexts = config.UserContext(None)
 
 
 class ContextChange(ContextDecorator):
@@ -123,7 +123,7 @@ class ContextChange(ContextDecorator):
 
     def __enter__(self) -> None:
         context = self._change(thread.context)
-        managers = _surroundings(context_key(context)), entered(context)
+        managers = _entered_contexts(context_key(context)), entered(context)
         self._entered.append(managers)
         for manager in managers:
             manager.__enter__()

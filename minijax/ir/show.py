@@ -228,7 +228,7 @@ class _Printer:
         self.names[var] = name
         return name
 
-    def name_alike(self, inner: list, outer: list) -> None:
+    def share_names(self, inner: list, outer: list) -> None:
         """Gives inner variables the names of the outer ones, each name once."""
         used = set()
         for new, old in zip(inner, outer, strict=False):
@@ -288,8 +288,8 @@ class _Printer:
         if custom and (param := getattr(eqn.primitive, "inherits_names", None)) is not None:
             inner = _open(eqn.params[param])
             if inner not in self.shared:
-                self.name_alike(inner.invars, eqn.invars)
-                self.name_alike(inner.outvars, eqn.outvars)
+                self.share_names(inner.invars, eqn.invars)
+                self.share_names(inner.outvars, eqn.outvars)
         if eqn.outvars:
             yield from self.atoms(eqn.outvars, True)
             yield " = "

@@ -14,7 +14,7 @@ from minijax.numpy.methods import tracer_attributes
 
 
 class _TypeAttribute:
-    """An attribute of tracers: that of arrays, or for user-defined types the one that the type defines."""
+    """A tracer's attribute. A user-defined type may define it; otherwise it is the array's."""
 
     def __init__(self, name: str, of_arrays: Any):
         self.name, self.of_arrays = name, of_arrays

@@ -43,7 +43,7 @@ def getitem(x: Any, index: Any, options: Options = PLAIN) -> Any:
             options = options._replace(fill_value=_fill_value(options.fill_value))
         is_eager = type(x) is ArrayImpl and state.is_eager()
         if is_eager:
-            items = _at_once(x, index, options, None, ())
+            items = _run_cached(x, index, options, None, ())
             if items is not None:
                 return items
         elif type(x) is DynamicJaxprTracer and options is PLAIN and not _checks_ints.value:
@@ -97,7 +97,7 @@ def update(x: Any, index: Any, values: Any, name: str, options: Options = PLAIN)
             if dtype.kind == "u" and values <= dtypes.iinfo(dtype).max:
                 values = creation.asarray(values, dtype)
         if type(x) is ArrayImpl and state.is_eager() and not isinstance(values, Tracer):
-            updated = _at_once(x, index, options, name, (operand(values),))
+            updated = _run_cached(x, index, options, name, (operand(values),))
             if updated is not None:
                 return updated
         rule = _UPDATES[name]
@@ -125,7 +125,7 @@ class _CachedIndex(NamedTuple):
     starts: tuple[ArrayImpl, ...]
 
 
-def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple) -> Any:
+def _run_cached(x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple) -> Any:
     """Runs an index, or the update `name` with `new_values`, as one cached program; None if that is not possible."""
     parts = _static_parts(index, x._sig.shape)
     if parts is None:
@@ -135,7 +135,7 @@ def _at_once(x: ArrayImpl, index: Any, options: Options, name: str | None, new_v
     key = (config.state(), x._sig, how, name, *[a._sig for a in new_values], *kinds)
     known = programs.get(key)
     if known is None:
-        known = programs.once(key, _learned, x, index, options, name, new_values, ints, arrays)
+        known = programs.once(key, _compile_index, x, index, options, name, new_values, ints, arrays)
         if known is None:
             programs.pop(key)
             return None
@@ -191,7 +191,7 @@ def _index_arrays(item: Any, shape: tuple[int, ...]) -> list[ArrayImpl] | None:
     return [item if type(item) is ArrayImpl else transfer.to_device(item)]
 
 
-def _learned(
+def _compile_index(
     x: ArrayImpl, index: Any, options: Options, name: str | None, new_values: tuple, ints: list, arrays: list
 ) -> _CachedIndex | None:
     """Compiles the program for an index; ints and slice starts are operands, so that similar indices share it."""

@@ -117,7 +117,7 @@ class SdyShardingRule:
         return f"SdyShardingRule({self.operand_mappings}, {self.result_mappings}, {self.factor_sizes}{special})"
 
     def applied(self, ins: Sequence[tuple], outs: Sequence[tuple]) -> tuple[list[Dims], list[Dims], dict[str, int]]:
-        """For values of these shapes: the factors of operands and of results, and the sizes of all factors in order.
+        """(factors of operands, factors of results, sizes of all factors) for these shapes.
 
         Raises ValueError if the rule does not apply to values of these shapes.
         """

@@ -145,8 +145,8 @@ class Reshape(FirstOrder, Linear1):
     def lower(self, e, ins, outs, x, *, new_sizes, dimensions, sharding):
         aval = ins[0]
         if dimensions is not None:
-            turned = ShapedArray(tuple(aval.shape[i] for i in dimensions), aval.dtype)
-            x, aval = e.transpose(x, aval, turned, dimensions), turned
+            permuted_aval = ShapedArray(tuple(aval.shape[i] for i in dimensions), aval.dtype)
+            x, aval = e.transpose(x, aval, permuted_aval, dimensions), permuted_aval
         return [e.reshape(x, aval, outs[0])]
 
     def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):

@@ -60,7 +60,7 @@ def strong_reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> Shape
     return reduced_aval(name, x, axes).update(weak_type=False)
 
 
-class OverAxes(FirstOrder):
+class AxisReduction(FirstOrder):
     """Combines the elements along the axes that the parameter `axes` lists."""
 
     def batch(self, axis, operands, dims, *, axes, **params):
@@ -68,7 +68,7 @@ class OverAxes(FirstOrder):
         return [self.bind(operands[0], axes=axes, **params)], [d]
 
 
-class Reduction(OverAxes):
+class Reduction(AxisReduction):
     """Combines the elements along `axes` by the StableHLO operation `hlo`."""
 
     def __init__(self, name: str, hlo: str):
@@ -192,7 +192,7 @@ class ReduceLogical(ZeroJvp, Reduction):
 ORDERED = Kinds((np.integer, np.floating, np.bool_))
 
 
-class ArgExtremum(ZeroJvp, OverAxes):
+class ArgExtremum(ZeroJvp, AxisReduction):
     """The index along an axis of the first largest or smallest element, or of the first NaN."""
 
     def __init__(self, name: str, direction: str):

@@ -337,7 +337,7 @@ def named_sharding(function: str, sharding: Any) -> NamedSharding:
         if mesh is None:
             raise ValueError(
                 f"{function}: Using PartitionSpec when you are not under a mesh context is not allowed: {sharding} "
-                "is of no mesh. `jax.set_mesh` sets one, a NamedSharding holds one"
+                "needs a mesh: call `jax.set_mesh(mesh)`, or pass `NamedSharding(mesh, spec)`"
             )
         return NamedSharding(mesh, sharding)
     if not isinstance(sharding, NamedSharding):

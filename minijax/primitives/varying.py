@@ -17,7 +17,7 @@ Groups = tuple[tuple[int, ...], ...] | None
 _STATES = ("varying", "unreduced", "reduced")  # the fields of `ManualAxisType`
 
 
-class OverAxes(Linear1):
+class OverMeshAxes(Linear1):
     """An operation that changes the state of a value over the manual mesh axes `axes`, and keeps its shape.
 
     `takes` and `gives` are fields of `ManualAxisType`, or None for invarying.
@@ -50,7 +50,7 @@ class OverAxes(Linear1):
         return self.bind_all(operands, params), dims
 
 
-class PVary(OverAxes):
+class PVary(OverMeshAxes):
     """Casts a value to vary over `axes` too."""
 
     name, gives = "pvary", "varying"
@@ -65,7 +65,7 @@ def check_summable(name: str, aval: Any, refusal: type[Exception] = TypeError) -
         raise refusal(f"{name} does not accept dtype {aval.dtype.name}; it reduces numbers and booleans")
 
 
-class PSumInvariant(OverAxes):
+class PSumInvariant(OverMeshAxes):
     """The sum over `axes`, which no longer varies over them."""
 
     name = "psum_invariant"
@@ -81,7 +81,7 @@ class PSumInvariant(OverAxes):
         return pvary_p.bind(ct, axes=axes)
 
 
-class VaryUnreducedCast(OverAxes):
+class VaryUnreducedCast(OverMeshAxes):
     """Casts a varying value to unreduced over `axes`: its values become partial sums."""
 
     name, takes, gives = "vary_unreduced_cast_p", "varying", "unreduced"
@@ -90,7 +90,7 @@ class VaryUnreducedCast(OverAxes):
         return reduced_vary_cast_p.bind(ct, axes=axes)
 
 
-class ReducedVaryCast(OverAxes):
+class ReducedVaryCast(OverMeshAxes):
     """Casts a value from reduced to varying over `axes`: its cotangents vary over them instead of being unreduced."""
 
     name, takes, gives = "reduced_vary_cast_p", "reduced", "varying"
@@ -99,7 +99,7 @@ class ReducedVaryCast(OverAxes):
         return vary_unreduced_cast_p.bind(ct, axes=axes)
 
 
-class PReduced(OverAxes):
+class PReduced(OverMeshAxes):
     """Casts a value to reduced over `axes`: its cotangents are unreduced over them."""
 
     name, gives = "preduced", "reduced"
@@ -112,7 +112,7 @@ class UnreducedPSum(PSumInvariant):
     """The sum over `axes` of an unreduced value."""
 
     name, takes = "unreduced_psum", "unreduced"
-    vma_rule = OverAxes.vma_rule
+    vma_rule = OverMeshAxes.vma_rule
 
     def transposed(self, ct, aval, *, axes):
         return preduced_p.bind(ct, axes=axes)

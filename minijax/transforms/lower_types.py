@@ -125,7 +125,7 @@ def _with_names_of_lo_values(
 class CallOnRefs(Primitive):
     """Calls a jaxpr on operands and on the values of references, and stores its first results in the references."""
 
-    name = "on_boxes"
+    name = "call_on_refs"
     multiple_results = True
     auto_pvary = False
 
@@ -144,7 +144,7 @@ class CallOnRefs(Primitive):
         return results[len(refs) :]
 
 
-on_boxes_p = CallOnRefs()
+call_on_refs_p = CallOnRefs()
 
 
 def _with_refs(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -164,7 +164,7 @@ def _with_refs(name: str, closed: ClosedJaxpr) -> ClosedJaxpr:
     invars = list(map(Var, avals))
     outvars = [Var(a) for a in low.closed.out_avals[sum(is_state) :]]
     effs = effects.join(REF_EFFECT, low.closed.effects)
-    eqn = JaxprEqn([*invars], outvars, on_boxes_p, dict(closed=low.closed), effs, None, EMPTY)
+    eqn = JaxprEqn([*invars], outvars, call_on_refs_p, dict(closed=low.closed), effs, None, EMPTY)
     return ClosedJaxpr(Jaxpr([], invars, outvars, [eqn], effs, closed.debug_info._replace(arg_names=None)))
 
 

@@ -12,7 +12,7 @@ from minijax.api.jit import jit
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.api.stages import Traced
 from minijax.base import config
-from minijax.dispatch.lowering import Lowered
+from minijax.dispatch.lowering import LoweredProgram
 from minijax.hlo.exported import unstable_custom_calls
 from minijax.ir.effects import ordered_effects
 from minijax.ir.refs import AbstractRef
@@ -95,7 +95,7 @@ def exported_of(
     )
 
 
-def _check_calls(program: Lowered, disabled_checks: Sequence[DisabledSafetyCheck]) -> None:
+def _check_calls(program: LoweredProgram, disabled_checks: Sequence[DisabledSafetyCheck]) -> None:
     """Raises for callbacks, which other processes do not have, and custom calls that later versions may not have."""
     if program.module.callbacks:
         raise NotImplementedError("serialization of host_callbacks is not yet implemented")

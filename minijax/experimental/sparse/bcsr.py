@@ -74,7 +74,7 @@ def compressed(indices: Any, rows: int) -> tuple[Any, Any]:
 
 
 class _OfRows(bcoo_dense.OfFormat):
-    """The parts of the primitives of BCSR, with index buffers (indices, indptr), that differ from those of BCOO."""
+    """The rules in which BCSR's primitives differ from BCOO's: their index buffers are (indices, indptr)."""
 
     unbatched = 1
     validated = staticmethod(validated)
