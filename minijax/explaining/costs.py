@@ -15,6 +15,7 @@ from minijax.higher.cond import Cond
 from minijax.higher.scan import Scan
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Literal, jaxprs_in_params
 from minijax.primitives.conv import ConvGeneralDilated
+from minijax.primitives.convert import ConvertElementType
 from minijax.primitives.dot import DotGeneral
 from minijax.primitives.families import SameShape
 from minijax.primitives.moving import ReduceSum
@@ -45,7 +46,7 @@ def flops_of(eqn: JaxprEqn) -> int | None:
         return 2 * out * (math.prod(shapes[1]) // max(shapes[1][kernel[0]], 1))
     if isinstance(primitive, OverAxes | ReduceSum):
         return math.prod(shapes[0]) if shapes else 0
-    return out if isinstance(primitive, SameShape | AddAny) else None
+    return out if isinstance(primitive, SameShape | AddAny | ConvertElementType) else None
 
 
 def _of_bodies(eqn: JaxprEqn, costs: list[int]) -> int:

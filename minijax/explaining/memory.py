@@ -133,5 +133,4 @@ def _inner(by_name: dict[str, Computation], name: str) -> int:
 def _made(op: Instruction, step: int, last: int) -> list[Buffer]:
     kind = {"parameter": "argument", "constant": "constant"}.get(op.opcode, "temporary")
     first, end = (step, step) if kind == "temporary" else (0, last)
-    sizes = [op.nbytes] if op.opcode.endswith("-start") or not op.sizes else op.sizes
-    return [Buffer(op.name, size, first, end, kind, op.type, op.equations, []) for size in sizes]
+    return [Buffer(op.name, size, first, end, kind, op.type, op.equations, []) for size in op.in_main_memory]

@@ -126,15 +126,24 @@ class Instruction:
     how: str = "unknown"
 
     @property
-    def sizes(self) -> list[int]:
-        """The bytes of the result, of each part if it is a tuple."""
-        return [size for size, space in sizes_of(self.type) if not space]
+    def _results(self) -> list[tuple[int, int]]:
+        """The bytes and memory spaces of the results; the start of an operation has its operands in its type too."""
+        sizes = list(sizes_of(self.type))
+        if self.opcode == "copy-start":
+            return sizes[:1]
+        if self.opcode.endswith("-start") and len(sizes) > 1:
+            return [max(sizes)]
+        return sizes
+
+    @property
+    def in_main_memory(self) -> list[int]:
+        """The bytes of each part of the result, 0 for one in another memory, such as a TPU's VMEM."""
+        return [0 if space else size for size, space in self._results] or [0]
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the result in the main memory; of the larger part where it is an operation's start."""
-        sizes = self.sizes or [0]
-        return max(sizes) if self.opcode.endswith("-start") else sum(sizes)
+        """The bytes of the result, in whatever memory it is."""
+        return sum(size for size, _ in self._results)
 
 
 @dataclasses.dataclass

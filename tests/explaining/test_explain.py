@@ -149,6 +149,22 @@ def test_memory_of_a_schedule():
     assert m.origins[0].place == ("f.py", 3, -1)
 
 
+@pytest.mark.parametrize(
+    ("text", "nbytes", "main"),
+    [
+        ("%s = (bf16[8]{0:T(8)S(1)}, bf16[8]{0}, u32[]{:S(2)}) copy-start(%x)", 16, [0]),
+        ("%s = (f32[4]{0}, f32[16]{0}) all-gather-start(%x), dimensions={0}", 64, [64]),
+        ("%s = f32[4]{0:S(1)} all-reduce(%x), to_apply=%add", 16, [0]),
+        ("%s = (f32[4]{0}, pred[]) fusion(%x), kind=kLoop, calls=%f", 17, [16, 1]),
+        ("%s = s4[3]{0} negate(%x)", 2, [2]),
+    ],
+)
+def test_bytes_of_results(text, nbytes, main):
+    (computation,) = read_hlo(f"ENTRY %main (x: f32[4]) -> f32[4] {{\n  {text}\n}}")[1]
+    (op,) = computation.instructions
+    assert op.nbytes == nbytes and op.in_main_memory == main
+
+
 def scanned(w, x):
     def body(c, _):
         c = jnp.sin(c @ w)
