@@ -18,7 +18,7 @@ _TEMPLATE = Path(__file__).with_name("difference.html")
 _NAMES = {
     "jaxpr": re.compile(r"\b[a-z]{1,2}\b(?=:[a-z\w~*]+\d*\[)|(?<=[ \]])[a-z]{1,2}\b(?= |$)"),
     "stablehlo": re.compile(r"%[\w#:]+|@jit_\w+"),
-    "hlo": re.compile(r"%[\w.\-]+|^HloModule [\w.\-]+"),
+    "hlo": re.compile(r"%[\w.\-]+|\b[\w.\-]+(?=: \w+\[)|^HloModule [\w.\-]+"),
 }
 
 
@@ -48,7 +48,7 @@ class Difference:
     rows: dict[str, list[Row]]
 
     def __bool__(self):
-        return any(row.how != "equal" for rows in self.rows.values() for row in rows)
+        return self.first is not None or any(row.how == "changed" for rows in self.rows.values() for row in rows)
 
     def html(self) -> str:
         """Returns the page."""

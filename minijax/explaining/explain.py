@@ -93,7 +93,7 @@ def _on(x: Any, devices: list[Any]) -> Any:
         return x
     sharding = getattr(x, "sharding", None)
     if isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, Mesh):
-        mesh = sharding.mesh
+        mesh: Any = sharding.mesh
         if not set(mesh.devices.flat) <= set(devices):
             if mesh.size > len(devices):
                 raise ValueError(f"explain: the arguments' mesh has {mesh.size} devices, the target {len(devices)}")
@@ -156,7 +156,7 @@ def diff(f: Callable, g: Callable, *args: Any, **kwargs: Any) -> Difference:
 
     Returns:
       A `Difference`: a notebook shows its page, `save(path)` writes it as an HTML file, `print` shows a summary. It is
-      false if the jaxprs, StableHLO and optimized HLO of both are equal.
+      false if the two differ in names at most.
 
     Example:
         >>> minijax.diff(lambda x: jnp.sin(x) * 2, lambda x: jnp.cos(x) * 2, 1.0)

@@ -108,7 +108,7 @@ class Program:
     def __repr__(self):
         flops, nbytes = self.costs.get("flops", 0), self.costs.get("bytes accessed", 0)
         devices = f"{self.num_devices} × {self.device}" if self.num_devices > 1 else self.device
-        lines = [f"{self.name} on {devices}: {len(self.equations)} equations, {len(self.fusions)} fusions"]
+        lines = [f"{self.name} on {devices}: equations: {len(self.equations)}, fusions: {len(self.fusions)}"]
         if not self.fits:
             return "\n".join([*lines, f"  does not fit: {self.error.splitlines()[0]}"])
         lines.append(f"  XLA's costs: {flops:.4g} flops, {amount(max(nbytes, 0))} accessed")

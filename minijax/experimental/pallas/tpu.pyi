@@ -1,16 +1,23 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
 from minijax.kernels.blocks import PrefetchScalarGridSpec as PrefetchScalarGridSpec
+from minijax.kernels.chips import ChipVersion as ChipVersion
+from minijax.kernels.chips import TpuInfo as TpuInfo
+from minijax.kernels.chips import get_tpu_info as get_tpu_info
+from minijax.kernels.chips import get_tpu_info_for_chip as get_tpu_info_for_chip
+from minijax.kernels.chips import is_tpu_device as is_tpu_device
 from minijax.kernels.memory import MemorySpace as _MemorySpace
 from minijax.kernels.memory import SemaphoreType as SemaphoreType
 from minijax.kernels.memory import TpuMemorySpace as MemorySpace
 from minijax.kernels.memory import dma_semaphore as dma_semaphore
 from minijax.kernels.memory import semaphore as semaphore
+from minijax.kernels.operations.constraint import with_memory_space_constraint as with_memory_space_constraint
 from minijax.kernels.operations.copies import async_copy as async_copy
 from minijax.kernels.operations.copies import async_remote_copy as async_remote_copy
 from minijax.kernels.operations.copies import make_async_copy as make_async_copy
 from minijax.kernels.operations.copies import make_async_remote_copy as make_async_remote_copy
 from minijax.kernels.operations.copies import sync_copy as sync_copy
+from minijax.kernels.operations.einshape import einshape as einshape
 from minijax.kernels.operations.masked import load_tpu as load
 from minijax.kernels.operations.masked import store_tpu as store
 from minijax.kernels.operations.semaphores import DeviceIdType as DeviceIdType
@@ -77,19 +84,13 @@ def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) 
 BufferType: Any
 BufferedRef: Any
 BufferedRefBase: Any
-ChipVersion: Any
 InterpretParams: Any
 LoweringException: Any
-TpuInfo: Any
 core_barrier: Any
 create_tensorcore_mesh: Any
-einshape: Any
 emit_pipeline: Any
 emit_pipeline_with_allocations: Any
 force_tpu_interpret_mode: Any
-get_tpu_info: Any
-get_tpu_info_for_chip: Any
-is_tpu_device: Any
 reset_tpu_interpret_mode_state: Any
 run_on_first_core: Any
 sample_block: Any
@@ -99,4 +100,3 @@ stateful_bits: Any
 stateful_normal: Any
 stateful_uniform: Any
 to_pallas_key: Any
-with_memory_space_constraint: Any
