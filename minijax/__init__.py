@@ -36,6 +36,7 @@ minijax.base.config: allow_f16_reductions array_garbage_collection_guard auto_pc
     remove_size_one_mesh_axis_from_type softmax_custom_jvp thread_guard threefry_partitionable transfer_guard
     transfer_guard_device_to_device transfer_guard_device_to_host transfer_guard_host_to_device
 minijax.base.dtypes: float0
+minijax.explaining.explain: diff explain
 minijax.dispatch.explain: RecompileError recompile_budget
 minijax.partition.meshes: set_mesh
 minijax.ir.refs: Ref

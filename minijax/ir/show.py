@@ -30,9 +30,9 @@ class _Break(NamedTuple):
 
 
 class _Note(NamedTuple):
-    """A remark printed to the right of the line that it falls on."""
+    """A remark printed to the right of the line that it falls on, or the equation that begins there."""
 
-    text: str
+    text: Any
 
 
 class _Styled(str):
@@ -55,6 +55,7 @@ def place(text: str) -> str:
 
 _OPEN, _CLOSE, _INDENT, _DEDENT = object(), object(), object(), object()
 _SPACE, _EMPTY, _SEMICOLON = _Break(" "), _Break(""), _Break("; ")
+_NEVER_FLAT = _Break(" " * 100_000)
 _FILL = (_OPEN, _SPACE, _CLOSE)
 
 
@@ -119,10 +120,15 @@ def lines_with_locations(jaxpr: Printed) -> list[tuple[str, list[str]]]:
     return _lines(_tokens(jaxpr, Options(source_info=True)))
 
 
-def _tokens(jaxpr: Printed, options: Options) -> list:
+def lines_with_equations(jaxpr: Printed) -> list[tuple[str, list]]:
+    """The lines of a jaxpr printed with one equation a line, each with the equation that begins there."""
+    return _lines(_tokens(jaxpr, Options(), _Marking))
+
+
+def _tokens(jaxpr: Printed, options: Options, kind: Any = None) -> list:
     root = _open(jaxpr)
     shared = _shared_jaxprs(root)
-    printer = _Printer(options, shared)
+    printer = (kind or _Printer)(options, shared)
     printer.drop_unused(root)
     tokens: list = []
     for inner, name in shared.items():
@@ -334,6 +340,20 @@ class _Printer:
     def _reference(self, jaxpr: Any) -> str | Iterator:
         jaxpr = _open(jaxpr)
         return self.shared.get(jaxpr) or self.jaxpr(jaxpr)
+
+
+class _Marking(_Printer):
+    """Puts each equation on a line of its own, with a note of it where it begins."""
+
+    def jaxpr(self, jaxpr: Any) -> Iterator:
+        depth = 0
+        for token in super().jaxpr(jaxpr):
+            depth += (token is _OPEN) - (token is _CLOSE)
+            yield _NEVER_FLAT if depth == 1 and type(token) is _Break and jaxpr.eqns else token
+
+    def eqn(self, eqn: Any) -> Iterator:
+        yield _Note(eqn)
+        yield from super().eqn(eqn)
 
 
 def _type_text(aval: Any) -> str:
