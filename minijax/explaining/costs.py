@@ -19,7 +19,7 @@ from minijax.primitives.convert import ConvertElementType
 from minijax.primitives.dot import DotGeneral
 from minijax.primitives.families import SameShape
 from minijax.primitives.moving import ReduceSum
-from minijax.primitives.reduce import OverAxes
+from minijax.primitives.reduce import AxisReduction
 from minijax.primitives.zeros import AddAny
 
 _RUNS = 5
@@ -44,7 +44,7 @@ def flops_of(eqn: JaxprEqn) -> int | None:
     if isinstance(primitive, ConvGeneralDilated):
         kernel = params["dimension_numbers"].rhs_spec
         return 2 * out * (math.prod(shapes[1]) // max(shapes[1][kernel[0]], 1))
-    if isinstance(primitive, OverAxes | ReduceSum):
+    if isinstance(primitive, AxisReduction | ReduceSum):
         return math.prod(shapes[0]) if shapes else 0
     return out if isinstance(primitive, SameShape | AddAny | ConvertElementType) else None
 
