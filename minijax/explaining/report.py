@@ -240,7 +240,7 @@ def _making(report: Report, program_of: Callable) -> Callable:
 
 
 def _counting(report: Report) -> Callable:
-    """In place of `launch._program`, whose body this repeats: a call from here to there would cost more than counting."""
+    """Makes a function in place of `launch._program`; it repeats the body, since one more frame would cost more."""
     blank, launching, launched_again = launch.blank, launch.launching, launch._launched_again
 
     def counting(execute, handlers, sig, finish, donates=False):

@@ -210,7 +210,7 @@ def _prefix(name: str) -> str:
 
 
 def seconds_of_latest(name: str) -> float | None:
-    """The seconds that compiling the latest stored program of that name took; None if there is none."""
+    """The seconds that compiling the latest stored program of that name took; None without one."""
     folder = _folder() if config.enable_compilation_cache.value else None
     return None if folder is None else disk_files.seconds_of_latest(folder, _prefix(name))
 
