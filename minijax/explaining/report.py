@@ -36,7 +36,8 @@ LARGE = 1 << 20  # bytes from which constants and transfers are listed
 COLUMNS = "traced lowered compiled loaded called tracing lowering compiling loading".split()
 _TEMPLATE = Path(__file__).with_name("report.html")
 _REMEMBERED = 64  # calls of each function with which a new one is compared
-_LISTED = 50  # lines of each list
+_LISTED, _KEPT = 10, 200  # lines of each list on a terminal, and in all
+_OTHERS = "others"
 FUNCTIONS, OPERATIONS = "Jitted functions", "Eager operations"
 
 
@@ -135,7 +136,7 @@ class Report:
         if is_trace:
             row.traced += 1
             if row.history:
-                row.reasons[reason(list(row.history), call, _parameters(fun))] += 1
+                _add(row.reasons, reason(list(row.history), call, _parameters(fun)))
         row.history.append(call)
 
     def captured(self, closed: ClosedJaxpr) -> None:
@@ -146,12 +147,12 @@ class Report:
             for v in jaxpr.constvars:
                 size = v.aval.size * v.aval.dtype.itemsize if isinstance(v.aval, ShapedArray) else 0
                 if size > LARGE:
-                    self.constants[f"{closed.debug_info.func_name}: {v.aval.str_short()}, {amount(size)}"] += 1
+                    _add(self.constants, f"{closed.debug_info.func_name}: {v.aval.str_short()}, {amount(size)}")
 
     def moved(self, way: str, x: Any) -> None:
         """Notes a large transfer."""
-        place = _here()
-        self.transfers[f"{way}: {x.dtype}{list(x.shape)}, {amount(x.nbytes)}, at {place}"] += 1
+        place = os.path.basename(source.summary(source.here()))
+        _add(self.transfers, f"{way}: {x.dtype}{list(x.shape)}, {amount(x.nbytes)}, at {place}")
 
     # ---- the texts ------------------------------------------------------------------------------------
 
@@ -179,24 +180,28 @@ class Report:
             widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
             lines += ["", *[_aligned(row, widths) for row in cells]]
         for title, items in self.lists():
-            lines += ["", title, *[f"  {item}" for item in items]]
+            more = [f"... {len(items) - _LISTED} more"] if len(items) > _LISTED else []
+            lines += ["", title, *[f"  {item}" for item in [*items[:_LISTED], *more]]]
         if not self.rows:
             lines.append("no function was traced or run")
         return "\n".join(lines) + "\n"
 
     def html(self) -> str:
         """The report as one page that loads nothing."""
-        data = dict(title=self.title, columns=["", *COLUMNS], tables=self.tables(), lists=self.lists())
+        data = dict(columns=["", *COLUMNS], tables=self.tables(), lists=self.lists())
         text = json.dumps(data).replace("</", "<\\/")
         title = html.escape(f"minijax report: {self.title}")
         return _TEMPLATE.read_text(encoding="utf-8").replace("{{title}}", title).replace("{{data}}", text)
 
 
+def _add(lines: Counter[str], line: str) -> None:
+    """Counts a line; a program that goes on for days has a last one for all that are too many."""
+    lines[line if line in lines or len(lines) < _KEPT else _OTHERS] += 1
+
+
 def _counted(lines: Counter[str]) -> Iterator[str]:
-    for line, count in lines.most_common(_LISTED):
+    for line, count in sorted(lines.items(), key=lambda item: (item[0] == _OTHERS, -item[1])):
         yield line if count == 1 else f"{line} ({count} times)"
-    if len(lines) > _LISTED:
-        yield f"... {len(lines) - _LISTED} more"
 
 
 def _cell(x: Any) -> str:
@@ -219,11 +224,6 @@ def _parameters(fun: Callable) -> list[str]:
         return list(inspect.signature(fun).parameters)
     except (TypeError, ValueError):
         return []
-
-
-def _here() -> str:
-    line = source.summary(source.here())
-    return os.path.basename(line)
 
 
 # ---- counting -----------------------------------------------------------------------------------------
@@ -363,7 +363,7 @@ def _donating(report: Report, warn: Callable) -> Callable:
         text = lowered.module
         for n, port in enumerate(lowered.program.ins):
             if port.donated and n not in text.aliases and n not in text.donors:
-                report.donations[f"{lowered.name}: {port.aval.str_short()}"] += 1
+                _add(report.donations, f"{lowered.name}: {port.aval.str_short()}")
         warn(lowered)
 
     return donating

@@ -83,6 +83,20 @@ def test_a_pipe_gets_nothing_and_has_no_thread():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_a_notebook_shows_it_too():
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    cell = "seconds = 0.8\n" + SLOW.replace(
+        "{0}", "jax.config.update('jax_enable_compilation_cache', False)\njax.jit(f)(x);"
+    )
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    nbclient.NotebookClient(book, timeout=60, kernel_name="python3").execute(
+        env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    text = "".join(output["text"] for output in book.cells[0].outputs if output["output_type"] == "stream")
+    assert text.startswith("\rcompiling f, ") and re.search(r"\rcompiled f, \d+ operations: \d\.\d s +\n$", text)
+
+
 def test_a_compilation_that_fails_ends_its_line():
     code = """
 def fail(*args):

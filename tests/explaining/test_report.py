@@ -192,5 +192,17 @@ assert not [name for name in sys.modules if name.startswith("minijax.explaining"
     assert run(code=code, cwd=ROOT).stderr == ""
 
 
+def test_long_lists_are_cut_on_the_terminal(tmp_path):
+    (tmp_path / "many.py").write_text("""
+import jax
+f = jax.jit(lambda x, n: x, static_argnums=1)
+for n in range(300): f(1, n)
+""")
+    done = run("--report=out.html", "many.py", cwd=tmp_path)
+    assert done.stderr.count("the static argument `n` was") == 10 and "  ... 191 more\n" in done.stderr
+    page = (tmp_path / "out.html").read_text()
+    assert page.count("the static argument `n` was") == 200 and "others (99 times)" in page
+
+
 def test_the_help_names_it():
     assert "--report" in run("--help", cwd=ROOT).stdout
