@@ -102,11 +102,15 @@ class Report:
 
     def current(self, name: str) -> Row:
         """The row of what this thread compiles; without one, that of the latest function of this name."""
-        if self._subjects.rows:
-            return self._subjects.rows[-1]
+        if (row := self.innermost()) is not None:
+            return row
         name = name.removeprefix("jit(").removesuffix(")").removeprefix("jit_")
         found = self._latest.get(name)
         return found or self.row((OPERATIONS, name), name, OPERATIONS)
+
+    def innermost(self) -> Row | None:
+        """The row for which this thread compiles."""
+        return self._subjects.rows[-1] if self._subjects.rows else None
 
     def within(self, row: Row, function: Callable, *args: Any) -> Any:
         """Calls a function, whose tracing and compiling counts as that of the row."""
@@ -239,12 +243,14 @@ def _making(report: Report, program_of: Callable) -> Callable:
     return making
 
 
-def _counting(report: Report) -> Callable:
+def _counting(report: Report, make: Callable) -> Callable:
     """Makes a function in place of `launch._program`; it repeats the body, since one more frame would cost more."""
     blank, launching, launched_again = launch.blank, launch.launching, launch._launched_again
 
     def counting(execute, handlers, sig, finish, donates=False):
-        row = report.current("")
+        row = report.innermost()
+        if row is None:  # transfers between layouts and shardings belong to no function
+            return make(execute, handlers, sig, finish, donates)
 
         def program(raws):
             row.called += 1
@@ -406,7 +412,7 @@ def install(report: Report) -> None:
     Engine._call_traced = _calling_traced(report, Engine._call_traced)
     operations._compile_operation = _compiling_operation(report, operations._compile_operation)
     launch.program_of = _making(report, launch.program_of)
-    launch._program = _counting(report)
+    launch._program = _counting(report, launch._program)
     launch.bind = _binding(report, launch.bind)
     compile._build = _building(report, compile._build)
     monitoring.log_disk_cache_hit = _loading(report, monitoring.log_disk_cache_hit)
