@@ -1,5 +1,8 @@
 """JAX's API over jaxlib's XLA: `import minijax as jax`."""
 
+import importlib
+import os
+
 from minijax.base.faces import Face
 
 Face.operators = "minijax.numpy"
@@ -71,3 +74,6 @@ minijax.run.clients.client: Device default_backend device_count devices host_cou
     },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names
+
+if os.environ.get("MINIJAX_REPORT"):
+    importlib.import_module("minijax.explaining.report").switch_on(os.environ["MINIJAX_REPORT"])

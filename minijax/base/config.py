@@ -714,6 +714,7 @@ jax_traceback_filtering  filtering  auto  Hide the library's frames in traceback
 jax_traceback_in_locations_limit  int  100  Frames in a location.
 jax_transfer_guard  guard  -  Guard for transfers between host and devices.
 jax_use_magma  off|on|auto  auto  Use MAGMA on GPUs.
+minijax_progress  bool  True  Show on a terminal, or in a notebook, what is compiled for long.
 """
 
 FLAGS = """

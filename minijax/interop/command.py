@@ -9,10 +9,10 @@ from minijax.base.naming import PACKAGE, VERSION
 from minijax.interop import children, running
 from minijax.interop.alias import install
 
-_metadata, _platform = defer("importlib.metadata"), defer("platform")
+_metadata, _platform, _report = defer("importlib.metadata"), defer("platform"), defer("minijax.explaining.report")
 
 USAGE = """\
-usage: minijax [PYTHON'S OPTIONS] [PROGRAM | -m MODULE | -c CODE | -] [ARGUMENTS]
+usage: minijax [--report[=FILE.html]] [PYTHON'S OPTIONS] [PROGRAM | -m MODULE | -c CODE | -] [ARGUMENTS]
        minijax install --as-jax | uninstall --as-jax
        minijax --help | --version
 """
@@ -28,6 +28,8 @@ processes that the program starts. `python -m minijax` is the same command.
   minijax                         python's prompt
   minijax -X dev program.py       python's own options come first; with -I and -E write
                                   `python -I -m minijax program.py`
+  minijax --report program.py     shows at the end what was traced, compiled and called, how often,
+                                  how long it took and why; --report=FILE.html writes a page too
   minijax install --as-jax        makes jax minijax in every process of this Python environment,
                                   by the file minijax_as_jax.pth in its site-packages
   minijax uninstall --as-jax      removes that file
@@ -40,6 +42,8 @@ The environment (an option `jax_name` of jax.config is the variable JAX_NAME):
 
   MINIJAX_AS_JAX=0                gives a process of such an environment, or one that a program
                                   started, the real jax
+  MINIJAX_REPORT=FILE.html        as --report, for any program; 1 writes no page
+  MINIJAX_PROGRESS=0              shows on no terminal which function is compiled for long
   JAX_PLATFORMS=cuda,cpu          the platforms to start, the default one first
   JAX_NUM_CPU_DEVICES=8           the number of CPU devices
   JAX_ENABLE_X64=1                64-bit types
@@ -59,6 +63,7 @@ The environment (an option `jax_name` of jax.config is the variable JAX_NAME):
 
 # Python's options that take a value, that end the options, and that make it ignore PYTHONPATH.
 _VALUED, _ENDING, _IGNORE_PATH = "XW", "cm", "IE"
+_REPORT = "MINIJAX_REPORT"
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -75,6 +80,9 @@ def main(arguments: list[str] | None = None) -> None:
             _uninstall_as_jax()
         case ["install" | "uninstall", *_] | ["-m" | "-c"]:
             _refuse("")
+        case [word, *rest] if word == "--report" or word.startswith("--report="):
+            os.environ[_REPORT] = word.partition("=")[2] or "1"
+            main(rest)
         case [word, *_] if word.startswith("--"):
             _refuse(f"minijax: unknown option {word}\n")
         case ["-m", module, *rest]:
@@ -90,6 +98,8 @@ def main(arguments: list[str] | None = None) -> None:
 def _run(run: Callable[[str, list[str]], None], program: str, arguments: list[str]) -> None:
     install()
     children.let_children_see_jax()
+    if path := os.environ.get(_REPORT):  # else `import minijax` has switched the report on
+        _report.switch_on(path)
     try:
         run(program, arguments)
     except SystemExit:

@@ -62,7 +62,7 @@ def values_in_a_process(**environment):
 )  # fmt: skip
 def test_all_options_have_the_names_and_values_that_jax_gives_them(environment):
     theirs, ours = values_in_a_process(**environment)
-    assert ours == theirs
+    assert {name: value for name, value in ours.items() if not name.startswith("minijax_")} == theirs
 
 
 @pytest.mark.parametrize(

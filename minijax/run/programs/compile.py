@@ -23,6 +23,7 @@ from minijax.run.programs.custom_calls import ensure_custom_calls
 from minijax.run.programs.host_calls import add_advice, on_channels
 from minijax.run.watching import hlo_transforms
 from minijax.run.watching.profiler import TraceAnnotation
+from minijax.run.watching.progress import progress
 
 disk_cache = defer("minijax.run.programs.disk_cache")
 hashlib = defer("hashlib")
@@ -200,7 +201,8 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
         module_of = bindings.parsed(_refined(text)) if is_parsed else contextlib.nullcontext(_refined(text))
     else:
         module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)
-    with module_of as module:
+    before = functools.partial(disk_cache.seconds_of_latest, source.name)
+    with module_of as module, progress(source.name, text, before):
         devices = client.device_list(source.devices)
         executable = backend_compile_and_load(backend, module, devices, source.options, host_calls)
     with _count_lock:

@@ -204,6 +204,17 @@ def _contents(executable: Any) -> list[str]:
     return [module.to_string(options) for module in executable.hlo_modules()]
 
 
+def _prefix(name: str) -> str:
+    """The beginning of the labels of programs of that name."""
+    return f"{_UNUSUAL.sub('_', name[:64])}-"
+
+
+def seconds_of_latest(name: str) -> float | None:
+    """The seconds that compiling the latest stored program of that name took; None without one."""
+    folder = _folder() if config.enable_compilation_cache.value else None
+    return None if folder is None else disk_files.seconds_of_latest(folder, _prefix(name))
+
+
 class _Entry:
     """The entry of a program in a folder."""
 
@@ -215,7 +226,7 @@ class _Entry:
         if config.compilation_cache_include_metadata_in_key.value:
             parts.append(names())
         self.key = hashlib.sha256(b"".join(len(part).to_bytes(8, "little") + part for part in parts)).digest()
-        self.label = f"{_UNUSUAL.sub('_', name[:64])}-{self.key.hex()}"
+        self.label = f"{_prefix(name)}{self.key.hex()}"
         self.step = disk_trail.Step(self.label, tuple([device.id for device in devices]), key[1])
         self.trail = _trail(folder, devices[0].client)
 

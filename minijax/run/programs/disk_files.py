@@ -57,6 +57,22 @@ def read(path: str, key: bytes) -> tuple[float, bytes]:
     return seconds, data
 
 
+def seconds_of_latest(folder: str, prefix: str) -> float | None:
+    """The compile time of the latest program whose name consists of `prefix` and a key; None without such a file."""
+    length = len(prefix) + 64 + len(SUFFIX)
+    try:
+        with os.scandir(folder) as files:
+            found = [f for f in files if f.name.startswith(prefix) and len(f.name) == length]
+            latest = max(found, key=lambda file: file.stat(follow_symlinks=False).st_mtime, default=None)
+        if latest is None or not latest.is_file(follow_symlinks=False):
+            return None
+        with open(latest.path, "rb") as stream:
+            form, _, _, seconds = HEADER.unpack(stream.read(HEADER.size))
+    except (OSError, struct.error):
+        return None
+    return seconds if form == FORMAT else None
+
+
 def write(path: str, key: bytes, seconds: float, data: bytes) -> None:
     """Writes a file atomically: concurrent readers see the previous file."""
     folder = os.path.dirname(path)
