@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from minijax.dispatch.explain import Call, Difference, differences
+from minijax.dispatch.explain import CallRecord, Difference, differences
 
 
-def reason(earlier: Sequence[Call], call: Call, parameters: Sequence[str]) -> str:
+def reason(earlier: Sequence[CallRecord], call: CallRecord, parameters: Sequence[str]) -> str:
     """Returns in plain words how a call differs from the nearest earlier one.
 
     Args:
@@ -29,7 +29,7 @@ _TYPES = ("shape", "dtype", "weak type", "memory space", "type")
 _PLACES = ("sharding", "committed", "layout")
 
 
-def _of_types(rows: Sequence[Difference], before: Call, now: Call) -> list[str]:
+def _of_types(rows: Sequence[Difference], before: CallRecord, now: CallRecord) -> list[str]:
     """A sentence for each argument whose type differs."""
     changed: dict[str, set[str]] = {}
     for row in rows:
@@ -56,7 +56,7 @@ def _typed(aval: Any) -> str:
     return ("weak " if getattr(aval, "weak_type", False) else "") + aval.str_short()
 
 
-def _of_row(row: Difference, before: Call, now: Call, parameters: Sequence[str]) -> list[str]:
+def _of_row(row: Difference, before: CallRecord, now: CallRecord, parameters: Sequence[str]) -> list[str]:
     """A sentence for a difference that is not of a type."""
     if row.what in _TYPES:
         return []
@@ -73,7 +73,7 @@ def _of_row(row: Difference, before: Call, now: Call, parameters: Sequence[str])
     return [f"the {row.what} `{row.where}` was {row.before}, then {row.now}"]
 
 
-def _of_tree(before: Call, now: Call) -> str:
+def _of_tree(before: CallRecord, now: CallRecord) -> str:
     """The keys that are new or gone; the trees, if both have the same keys."""
     new = [f"`{name}` is new" for name in now.names if name not in before.names]
     gone = [f"`{name}` is gone" for name in before.names if name not in now.names]
