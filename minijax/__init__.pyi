@@ -91,6 +91,8 @@ from minijax.composed.refs import freeze as freeze
 from minijax.composed.refs import new_ref as new_ref
 from minijax.dispatch.explain import RecompileError as RecompileError
 from minijax.dispatch.explain import recompile_budget as recompile_budget
+from minijax.explaining.leaks import find_leak as find_leak
+from minijax.explaining.nans import find_nan as find_nan
 from minijax.interop.alias import install as install
 from minijax.ir.refs import Ref as Ref
 from minijax.partition.meshes import set_mesh as set_mesh
@@ -128,9 +130,9 @@ __all__ = [
     "device_count", "device_get", "device_put", "devices", "devices_of", "disable_jit", "distributed", "dlpack", "ds",
     "dtypes", "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64",
     "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries", "experimental", "explain_cache_misses",
-    "export", "extend", "ffi", "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd", "grad", "hessian",
-    "host_count", "host_id", "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian", "jacrev",
-    "jax2tf_associative_scan_reductions", "jit", "jvp", "kernels", "lax", "legacy_prng_key", "lib",
+    "export", "extend", "ffi", "find_leak", "find_nan", "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd",
+    "grad", "hessian", "host_count", "host_id", "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian",
+    "jacrev", "jax2tf_associative_scan_reductions", "jit", "jvp", "kernels", "lax", "legacy_prng_key", "lib",
     "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
     "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
     "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring", "named_call", "named_scope", "new_ref",

@@ -20,7 +20,7 @@ experimental.roofline.rooflines extend.pallas
 """
 
 # Names that only minijax has or lists: jax.scipy lists submodules only once they are imported.
-OURS = {"jax": "RecompileError devices_of install kernels recompile_budget", "jax.scipy": "optimize spatial"}
+OURS = {"jax": "RecompileError devices_of find_leak find_nan install kernels recompile_budget", "jax.scipy": "optimize spatial"}
 
 # Imported in jax without being declared public, or under a name that it also imports, and documented.
 DOCUMENTED = {"jax": "ad", "jax.dtypes": "finfo iinfo issubdtype", "jax.interpreters.mlir": "ir"}
