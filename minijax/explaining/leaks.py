@@ -120,11 +120,12 @@ def kept_by(x: Any, ignored: set[int]) -> str | None:
     # Two lists, since a tuple of an object and its path would be one more that refers to the object.
     waiting, paths = [x], [""]
     seen = {id(x), *ignored}
+    everything, path_of = [x], {id(x): ""}
     found: str | None = None
     for _ in range(_DEPTH):
         beyond: list[Any] = []
         longer: list[str] = []
-        seen |= {id(waiting), id(beyond), id(sys._getframe())}
+        seen |= {id(waiting), id(beyond), id(everything), id(sys._getframe())}
         for i in range(min(len(waiting), _WIDTH)):
             target = waiting[i]
             for holder in gc.get_referrers(target):
@@ -137,9 +138,28 @@ def kept_by(x: Any, ignored: set[int]) -> str | None:
                 step = _step(holder, target) + paths[i]
                 beyond.append(holder)
                 longer.append(step)
+                everything.append(holder)
+                path_of[id(holder)] = step
                 found = found or _owner(holder) + step
         waiting, paths = beyond, longer
-    return found
+    return _local_variable(path_of) or found
+
+
+def _local_variable(path_of: dict[int, str]) -> str | None:
+    """The variable of a running function that holds one of the objects; Python's collector does not list these."""
+    for frame in sys._current_frames().values():
+        while frame is not None:
+            if frame.f_code.co_filename != __file__:
+                for name, value in frame.f_locals.items():
+                    if id(value) in path_of:
+                        return _variable_of(frame, name) + path_of[id(value)]
+            frame = frame.f_back
+    return None
+
+
+def _variable_of(frame: types.FrameType, name: str) -> str:
+    code = frame.f_code
+    return f"the local variable {name} of {code.co_qualname} ({code.co_filename}:{frame.f_lineno}): it"
 
 
 def _owner(holder: Any) -> str:
@@ -161,10 +181,8 @@ def _root(holder: Any, target: Any, modules: dict[int, str]) -> str | None:
     if name:
         return next((f"{name}.{k}" for k, value in holder.items() if value is target), None)
     if isinstance(holder, types.FrameType):
-        code = holder.f_code
         names = (name for name, value in holder.f_locals.items() if value is target)
-        place = f"of {code.co_qualname} ({code.co_filename}:{holder.f_lineno})"
-        return f"the local variable {next(names, 'without a name')} {place}: it"
+        return _variable_of(holder, next(names, "without a name"))
     return None
 
 
@@ -227,7 +245,7 @@ def find_leak(size: int = 1 << 20) -> Leaks:
 
     In a `with` statement it finds what was made in its block and is still alive at its end; called alone, what is
     alive when the result is first looked at. It asks Python's garbage collector who refers to what; in a program with
-    millions of objects this takes seconds.
+    millions of objects this takes seconds, and objects that `gc.freeze` has hidden are not found.
 
     Args:
         size: The size in bytes from which arrays are listed.
