@@ -92,6 +92,7 @@ LATE = {
         "minijax.run.programs.compile",
         "minijax.run.programs.disk_cache",
     ): "it takes a millisecond that only compiling needs",
+    ("minijax.interop.command", "minijax.explaining.doctor"): "programs that are run need no doctor",
     ("minijax.interop.finder", "minijax.interop.distribution"): "importlib.metadata takes longer than all of `install`",
 }
 

@@ -10,10 +10,12 @@ from minijax.interop import children, running
 from minijax.interop.alias import install
 
 _metadata, _platform = defer("importlib.metadata"), defer("platform")
+_doctor = defer("minijax.explaining.doctor")
 
 USAGE = """\
 usage: minijax [PYTHON'S OPTIONS] [PROGRAM | -m MODULE | -c CODE | -] [ARGUMENTS]
        minijax install --as-jax | uninstall --as-jax
+       minijax doctor
        minijax --help | --version
 """
 
@@ -31,6 +33,8 @@ processes that the program starts. `python -m minijax` is the same command.
   minijax install --as-jax        makes jax minijax in every process of this Python environment,
                                   by the file minijax_as_jax.pth in its site-packages
   minijax uninstall --as-jax      removes that file
+  minijax doctor                  says what is installed, set and cached, what is wrong with it, and the
+                                  command that mends it; the exit status is 1 if something is wrong
   minijax ./install               a file named as a command
 
 Other ways: `import minijax as jax` in a program, `minijax.install()` before it imports jax, and
@@ -73,7 +77,9 @@ def main(arguments: list[str] | None = None) -> None:
             _install_as_jax()
         case ["uninstall", "--as-jax"]:
             _uninstall_as_jax()
-        case ["install" | "uninstall", *_] | ["-m" | "-c"]:
+        case ["doctor"]:
+            sys.exit(_doctor.main())
+        case ["install" | "uninstall" | "doctor", *_] | ["-m" | "-c"]:
             _refuse("")
         case [word, *_] if word.startswith("--"):
             _refuse(f"minijax: unknown option {word}\n")
