@@ -60,15 +60,15 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 # base +5, ir +15, run +10, primitives +45, indexing +10, transforms, calls +5, higher, composed +15, api +40, numpy +55:
 # every message of tests/support/mistakes.txt ends with what to do. interop +10: files of private modules. base +10, ir,
 # partition, hlo +5: what notebooks show of objects, by their MIME types; the memory spaces of references.
-# explaining: what makes a NaN or keeps a tracer alive, and what is wrong with an installation.
+# interop +10: `minijax doctor`. explaining: what makes a NaN or keeps a tracer alive, and what is wrong with an installation.
 ROOM_LINES = {
     "base": 3_755, "partition": 1_145, "ir": 2_795, "hlo": 2_395, "run": 4_090, "primitives": 6_810, "indexing": 530,
     "transforms": 1_150, "calls": 1_370, "dispatch": 2_740, "higher": 2_360, "composed": 4_560, "api": 5_760,
-    "interop": 2_450, "ops": 80, "numpy": 7_500, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
+    "interop": 2_460, "ops": 80, "numpy": 7_500, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
     "example_libraries": 400, "kernels": 7_500, "explaining": 1_200, "experimental": 5_300, "": 780,
 }  # fmt: skip
 # The rooms together.
-PACKAGE_LINES, CORE_LINES = 70_735, 39_435
+PACKAGE_LINES, CORE_LINES = 70_745, 39_435
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
@@ -510,7 +510,7 @@ def test_nothing_is_left_to_do_in_a_comment():
 
 def test_few_modules_are_imported_late_and_all_that_are_listed_exist():
     used = {(module, name) for module, tree in package.trees().items() for _, name in deferred(tree)}
-    assert len(LATE) <= 2 and set(LATE) <= used
+    assert len(LATE) <= 3 and set(LATE) <= used
 
 
 # The rules reject what breaks them

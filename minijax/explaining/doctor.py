@@ -1,4 +1,4 @@
-"""`minijax doctor`: what an installation consists of, what is wrong with it, and the command that mends it."""
+"""`minijax doctor`: shows an installation, and finds the mistakes in it and the commands that mend them."""
 
 import json
 import os
@@ -29,7 +29,7 @@ _SUFFIX = "-minijax"  # of the cache's files
 
 
 class Problem(NamedTuple):
-    """What is wrong, and a command, or a sentence, that says how to mend it."""
+    """A mistake, and a command, or a sentence, that says how to mend it."""
 
     text: str
     mend: str
@@ -143,7 +143,7 @@ def _environment(report: Report) -> None:
 
 
 def _probe(report: Report) -> dict[str, Any]:
-    """What the probe printed; variables with values that are refused are reported, and left out in the next try."""
+    """Returns the findings of the probe; variables with values that are refused are reported, and left out in the next try."""
     environment = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **os.environ, children.VARIABLE: "0"}
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
@@ -180,7 +180,7 @@ def _text(output: Any) -> str:
 
 
 def _check_names(report: Report, names: list[str]) -> None:
-    """Finds variables that look like options and are none."""
+    """Finds variables that look like options, but that no option has."""
     known = {name.upper() for name in names}
     for name in sorted(os.environ) if known else ():
         if name.startswith("JAX_") and name not in known and name not in _NO_OPTIONS:

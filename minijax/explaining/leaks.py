@@ -36,7 +36,7 @@ class Leak(NamedTuple):
 
 
 class Leaks:
-    """What `find_leak` found; empty, and false, if it found nothing.
+    """The result of `find_leak`; false if it is empty.
 
     Attributes:
         tracers: Tracers that outlive their traces.
@@ -243,8 +243,8 @@ def _attributes(x: Any) -> Iterator[tuple[str, Any]]:
 def find_leak(size: int = 1 << 20) -> Leaks:
     """Finds tracers that outlive their traces, and large arrays, and says who keeps them alive.
 
-    In a `with` statement it finds what was made in its block and is still alive at its end; called alone, what is
-    alive when the result is first looked at. It asks Python's garbage collector who refers to what; in a program with
+    In a `with` statement it finds what was made in its block and is still alive at its end; called alone,
+    everything that is alive when the result is first looked at. It asks Python's garbage collector who refers to what; in a program with
     millions of objects this takes seconds, and objects that `gc.freeze` has hidden are not found.
 
     Args:

@@ -285,7 +285,7 @@ def _cond(search: _Search, eqn: JaxprEqn, operands: list[_Value]) -> list[_Value
 
 
 def _carried(values: Sequence[_Value]) -> list[_Value]:
-    """The carry without what lies behind it, so that a long loop keeps nothing of its earlier iterations."""
+    """The carry without its history, so that a long loop keeps nothing of its earlier iterations."""
     return [_Value(x, _Node(node.step)) for x, node in values]
 
 
@@ -381,8 +381,8 @@ def find_nan(f: Callable, *args: Any, infinities: bool = True, **kwargs: Any) ->
         **kwargs: Its keyword arguments.
 
     Returns:
-        An object that says which operation it is, its line, its operands with their ranges, in which iteration of
-        which loop, and the values that led to it; None if all operations are innocent. Printing it shows all of this.
+        An object that says which operation it is, its line, its operands with their ranges, the iterations of the
+        loops around it, and the values that led to it; None if all operations are innocent. Printing it shows all of this.
 
     Raises:
         TypeError: If `f` is not callable.

@@ -1,4 +1,4 @@
-"""What `minijax doctor` asks in a process of its own, which a broken plugin or option may end."""
+"""The part of `minijax doctor` with a process of its own, which a broken plugin or option may end."""
 
 import json
 from typing import Any
