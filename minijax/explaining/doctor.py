@@ -143,7 +143,7 @@ def _environment(report: Report) -> None:
 
 
 def _probe(report: Report) -> dict[str, Any]:
-    """Returns the findings of the probe; variables with values that are refused are reported, and left out in the next try."""
+    """Returns the findings of the probe; variables that it refuses are reported, and left out of the next try."""
     environment = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", **os.environ, children.VARIABLE: "0"}
     root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))

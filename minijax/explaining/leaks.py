@@ -244,7 +244,7 @@ def find_leak(size: int = 1 << 20) -> Leaks:
     """Finds tracers that outlive their traces, and large arrays, and says who keeps them alive.
 
     In a `with` statement it finds what was made in its block and is still alive at its end; called alone,
-    everything that is alive when the result is first looked at. It asks Python's garbage collector who refers to what; in a program with
+    everything that is alive when the result is first looked at. It asks Python's garbage collector; in programs with
     millions of objects this takes seconds, and objects that `gc.freeze` has hidden are not found.
 
     Args:

@@ -382,7 +382,7 @@ def find_nan(f: Callable, *args: Any, infinities: bool = True, **kwargs: Any) ->
 
     Returns:
         An object that says which operation it is, its line, its operands with their ranges, the iterations of the
-        loops around it, and the values that led to it; None if all operations are innocent. Printing it shows all of this.
+        loops around it, and the values that led to it; None if all operations are innocent. Printing it shows all.
 
     Raises:
         TypeError: If `f` is not callable.
