@@ -30,6 +30,8 @@ minijax.api.shard_map: shard_map smap
 minijax.api.transfer: block_until_ready copy_to_host_async device_get device_put ensure_compile_time_eval named_call
     named_scope
 minijax.api.vmap: vmap
+minijax.explaining.leaks: find_leak
+minijax.explaining.nans: find_nan
 minijax.interop.alias: install
 minijax.base.cache: clear_caches
 minijax.base.config: allow_f16_reductions array_garbage_collection_guard auto_pcast check_tracer_leaks checking_leaks

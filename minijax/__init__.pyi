@@ -93,6 +93,8 @@ from minijax.dispatch.explain import RecompileError as RecompileError
 from minijax.dispatch.explain import recompile_budget as recompile_budget
 from minijax.explaining.explain import diff as diff
 from minijax.explaining.explain import explain as explain
+from minijax.explaining.leaks import find_leak as find_leak
+from minijax.explaining.nans import find_nan as find_nan
 from minijax.interop.alias import install as install
 from minijax.ir.refs import Ref as Ref
 from minijax.partition.meshes import set_mesh as set_mesh
@@ -130,19 +132,19 @@ __all__ = [
     "device_count", "device_get", "device_put", "devices", "devices_of", "diff", "disable_jit", "distributed",
     "dlpack", "ds", "dtypes", "effects_barrier", "empty_ref", "enable_checks", "enable_custom_prng", "enable_x64",
     "ensure_compile_time_eval", "errors", "eval_shape", "example_libraries", "experimental", "explain",
-    "explain_cache_misses", "export", "extend", "ffi", "flatten_util", "float0", "free_ref", "freeze", "fwd_and_bwd",
-    "grad", "hessian", "host_count", "host_id", "host_ids", "image", "install", "interpreters", "jacfwd", "jacobian",
-    "jacrev", "jax2tf_associative_scan_reductions", "jit", "jvp", "kernels", "lax", "legacy_prng_key", "lib",
-    "linear_transpose", "linearize", "live_arrays", "local_device_count", "local_devices", "log_compiles",
-    "make_array_from_callback", "make_array_from_process_local_data", "make_array_from_single_device_arrays",
-    "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring", "named_call", "named_scope", "new_ref",
-    "nn", "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion", "ops", "pmap",
-    "print_environment_info", "process_count", "process_index", "process_indices", "profiler", "pure_callback",
-    "random", "recompile_budget", "ref", "remat", "remove_size_one_mesh_axis_from_type", "reshard", "scipy",
-    "set_mesh", "shard_map", "sharding", "smap", "softmax_custom_jvp", "stages", "test_util", "thread_guard",
-    "threefry_partitionable", "tools", "transfer_guard", "transfer_guard_device_to_device",
-    "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree", "tree_util", "typeof", "typing",
-    "value_and_grad", "version", "vjp", "vmap"
+    "explain_cache_misses", "export", "extend", "ffi", "find_leak", "find_nan", "flatten_util", "float0", "free_ref",
+    "freeze", "fwd_and_bwd", "grad", "hessian", "host_count", "host_id", "host_ids", "image", "install",
+    "interpreters", "jacfwd", "jacobian", "jacrev", "jax2tf_associative_scan_reductions", "jit", "jvp", "kernels",
+    "lax", "legacy_prng_key", "lib", "linear_transpose", "linearize", "live_arrays", "local_device_count",
+    "local_devices", "log_compiles", "make_array_from_callback", "make_array_from_process_local_data",
+    "make_array_from_single_device_arrays", "make_jaxpr", "make_mesh", "make_user_context", "memory", "monitoring",
+    "named_call", "named_scope", "new_ref", "nn", "no_execution", "no_tracing", "numpy", "numpy_dtype_promotion",
+    "numpy_rank_promotion", "ops", "pmap", "print_environment_info", "process_count", "process_index",
+    "process_indices", "profiler", "pure_callback", "random", "recompile_budget", "ref", "remat",
+    "remove_size_one_mesh_axis_from_type", "reshard", "scipy", "set_mesh", "shard_map", "sharding", "smap",
+    "softmax_custom_jvp", "stages", "test_util", "thread_guard", "threefry_partitionable", "tools", "transfer_guard",
+    "transfer_guard_device_to_device", "transfer_guard_device_to_host", "transfer_guard_host_to_device", "tree",
+    "tree_util", "typeof", "typing", "value_and_grad", "version", "vjp", "vmap"
 ]
 
 checkpoint_policies: SimpleNamespace

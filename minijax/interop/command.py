@@ -10,10 +10,12 @@ from minijax.interop import children, running
 from minijax.interop.alias import install
 
 _metadata, _platform, _report = defer("importlib.metadata"), defer("platform"), defer("minijax.explaining.report")
+_doctor = defer("minijax.explaining.doctor")
 
 USAGE = """\
 usage: minijax [--report[=FILE.html]] [PYTHON'S OPTIONS] [PROGRAM | -m MODULE | -c CODE | -] [ARGUMENTS]
        minijax install --as-jax | uninstall --as-jax
+       minijax doctor
        minijax --help | --version
 """
 
@@ -33,6 +35,8 @@ processes that the program starts. `python -m minijax` is the same command.
   minijax install --as-jax        makes jax minijax in every process of this Python environment,
                                   by the file minijax_as_jax.pth in its site-packages
   minijax uninstall --as-jax      removes that file
+  minijax doctor                  says what is installed, set and cached, what is wrong with it, and the
+                                  command that mends it; the exit status is 1 if something is wrong
   minijax ./install               a file named as a command
 
 Other ways: `import minijax as jax` in a program, `minijax.install()` before it imports jax, and
@@ -78,7 +82,9 @@ def main(arguments: list[str] | None = None) -> None:
             _install_as_jax()
         case ["uninstall", "--as-jax"]:
             _uninstall_as_jax()
-        case ["install" | "uninstall", *_] | ["-m" | "-c"]:
+        case ["doctor"]:
+            sys.exit(_doctor.main())
+        case ["install" | "uninstall" | "doctor", *_] | ["-m" | "-c"]:
             _refuse("")
         case [word, *rest] if word == "--report" or word.startswith("--report="):
             os.environ[_REPORT] = word.partition("=")[2] or "1"

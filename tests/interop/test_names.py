@@ -20,7 +20,10 @@ experimental.roofline.rooflines extend.pallas
 """
 
 # Names that only minijax has or lists: jax.scipy lists submodules only once they are imported.
-OURS = {"jax": "RecompileError devices_of diff explain install kernels recompile_budget", "jax.scipy": "optimize spatial"}
+OURS = {
+    "jax": "RecompileError devices_of diff explain find_leak find_nan install kernels recompile_budget",
+    "jax.scipy": "optimize spatial",
+}
 
 # Imported in jax without being declared public, or under a name that it also imports, and documented.
 DOCUMENTED = {"jax": "ad", "jax.dtypes": "finfo iinfo issubdtype", "jax.interpreters.mlir": "ir"}

@@ -139,6 +139,11 @@ def known_platforms() -> set[str]:
     return {*_factories, *_aliases, *sum(_aliases.values(), ()), "tpu"}
 
 
+def failures() -> dict[str, str]:
+    """The platforms that did not start, and why."""
+    return dict(_failures)
+
+
 def is_started() -> bool:
     """Returns whether the clients have been created."""
     return bool(_default)

@@ -69,6 +69,11 @@ def _folder() -> str | None:
     return folder if folder and _limit() != 0 else None
 
 
+def folder_in_use() -> str | None:
+    """The folder in which compiled programs are kept; None if they are not."""
+    return _folder() if config.enable_compilation_cache.value else None
+
+
 def _limit() -> int:
     """The maximum total size of the entries in bytes; negative if unbounded."""
     size = config.compilation_cache_max_size
@@ -180,7 +185,7 @@ def load_or_compile(
     `key` identifies the program and its options. `names()`, the hash of the module with the operations' names and
     source locations, is part of the key only if an option requests it.
     """
-    folder = _folder() if config.enable_compilation_cache.value else None
+    folder = folder_in_use()
     if folder is None:
         return names(), build()
     entry = _Entry(folder, name, names, key, devices)
