@@ -48,7 +48,7 @@ class Row:
 
     def __init__(self, name: str, kind: str):
         self.name, self.kind = name, kind
-        self.history: deque[explain.Call] = deque(maxlen=_REMEMBERED)
+        self.history: deque[explain.CallRecord] = deque(maxlen=_REMEMBERED)
         self.reasons: Counter[str] = Counter()
         self.traced = self.lowered = self.compiled = self.loaded = self.called = 0
         self.tracing = self.lowering = self.compiling = self.loading = 0.0
@@ -134,7 +134,7 @@ class Report:
             row.lowered += 1
             row.lowering += seconds
 
-    def traced(self, fun: Callable, definition: str, call: explain.Call, is_trace: bool) -> None:
+    def traced(self, fun: Callable, definition: str, call: explain.CallRecord, is_trace: bool) -> None:
         """Counts a trace of a user's function, and notes its difference from the nearest earlier call."""
         row = self.row_of_function(definition, call.function)
         if is_trace:

@@ -78,15 +78,13 @@ def main(arguments: list[str] | None = None) -> None:
             print(HELP, end="")
         case ["-V" | "--version", *_]:
             print(_versions())
-        case ["install", "--as-jax"]:
-            _install_as_jax()
-        case ["uninstall", "--as-jax"]:
-            _uninstall_as_jax()
+        case ["install" | "uninstall", "--as-jax"]:
+            (_install_as_jax if arguments[0] == "install" else _uninstall_as_jax)()
         case ["doctor"]:
             sys.exit(_doctor.main())
         case ["install" | "uninstall" | "doctor", *_] | ["-m" | "-c"]:
             _refuse("")
-        case [word, *rest] if word == "--report" or word.startswith("--report="):
+        case [word, *rest] if word.partition("=")[0] == "--report":
             os.environ[_REPORT] = word.partition("=")[2] or "1"
             main(rest)
         case [word, *_] if word.startswith("--"):
