@@ -212,6 +212,8 @@ VARIABLES = {
     "JAX_DUMP_IR_TO": "texts",
     "JAX_COMPILATION_CACHE_DIR": "kept",
     "XLA_FLAGS": "--xla_dump_to=dumped",
+    "MINIJAX_PROGRESS": "0",
+    "MINIJAX_REPORT": "report.html",
 }
 OTHERS = {"JAX_DISABLE_JIT": "1", "JAX_ENABLE_COMPILATION_CACHE": "0", "MINIJAX_AS_JAX": "0"}
 PROGRAM = """
@@ -252,3 +254,4 @@ def test_each_variable_that_the_help_names_works(tmp_path):
         assert [line for line in done.stdout.splitlines() if "Invalid nan value" not in line] == lines, done.stderr
         for logged in ("Finished tracing", "Compiling jit", "TRACING CACHE MISS"):
             assert (logged in done.stderr) == (name == "set")
+        assert (tmp_path / name / "report.html").exists() == (name == "set")

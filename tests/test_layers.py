@@ -109,7 +109,10 @@ SOCKETS = {
     ): "an operation gives its value",
     ("minijax.primitives.dimension_value", "minijax.ir.types.symbol_kinds"): "a registry: symbolic dimensions alone",
     ("minijax.primitives.zeros", "minijax.ir.types.Zero"): "a symbolic zero becomes an array by an operation",
-    ("minijax.primitives.zeros", "minijax.ir.types.ShapedArray"): "zeros and sums of user-defined types call operations",
+    (
+        "minijax.primitives.zeros",
+        "minijax.ir.types.ShapedArray",
+    ): "zeros and sums of user-defined types call operations",
     ("minijax.higher.shard_map", "minijax.ir.types.ShapedArray"): "users' types are cut over meshes as their parts are",
     ("minijax.numpy.hitypes", "minijax.ir.trace.Tracer"): "once there are users' types, tracers ask theirs first",
     ("minijax.dispatch.operations", "minijax.ir.trace.EvalTrace"): "what runs an operation at once",

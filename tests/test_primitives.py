@@ -83,7 +83,18 @@ def test_the_primitives_that_are_absent_are_named():
 @pytest.mark.usefixtures("every_object")
 def test_the_primitives_without_a_public_name_that_are_absent_are_named():
     composed = "composed", "composed.arrays", "composed.callbacks", "composed.linalg"
-    rooms = "primitives", "calls", "higher", "dispatch", *composed, "api", "numpy", "random", "kernels", "kernels.operations"
+    rooms = (
+        "primitives",
+        "calls",
+        "higher",
+        "dispatch",
+        *composed,
+        "api",
+        "numpy",
+        "random",
+        "kernels",
+        "kernels.operations",
+    )
     for room in rooms:
         package = importlib.import_module(f"minijax.{room}")
         for module in pkgutil.iter_modules(package.__path__):
