@@ -45,7 +45,7 @@ class Range(NamedTuple):
 
     def __str__(self):
         ends = "" if self.low is None else f" from {self.low:.6g} to {self.high:.6g}"
-        counts = ((self.zeros, "0"), (self.nans, "NaN"), (self.infinities, "infinite"))
+        counts = ((self.zeros, "zero"), (self.nans, "NaN"), (self.infinities, "infinite"))
         parts = [f"{n} of {self.size} {word}" if self.size > 1 else word for n, word in counts if n]
         if self.size == 1 and self.low is not None:
             return f"{self.type} = {self.low:.6g}"
