@@ -12,6 +12,7 @@ from minijax.base import config, dtypes, errors, source, tree
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
 from minijax.base.paths import leaf_paths
+from minijax.base.thread import called_at_own_lines
 from minijax.base.util import dir_without
 from minijax.calls.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.calls.remat_opt import optimized_forward
@@ -305,7 +306,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             primals, tangents = values[:half], values[half:]
             if self.symbolic_zeros:
                 tangents = [symbolic(t) for t in tangents]
-            pair = rule(*fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
+            pair = called_at_own_lines(rule, *fixed, in_tree.unflatten(primals), in_tree.unflatten(tangents))
             _check_pair(title, pair, "representing primal and tangent outputs", str)
             results, out_tree = tree.flatten(pair[0])
             tangents_out, tangent_tree = tree.flatten(pair[1])
@@ -438,7 +439,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         def fwd(*leaves):
             if self.symbolic_zeros:
                 leaves = [CustomVJPPrimal(*pair) for pair in leaves]
-            pair = self.fwd(*self._merge(fixed, fun.in_tree.unflatten(leaves)))
+            pair = called_at_own_lines(self.fwd, *self._merge(fixed, fun.in_tree.unflatten(leaves)))
             _check_pair(
                 title,
                 pair,
@@ -463,7 +464,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             n = fun.residual_tree.num_leaves
             residuals = fun.residual_tree.unflatten(residuals_and_cts[:n])
             cts = [symbolic(ct) for ct in residuals_and_cts[n:]]
-            cts = self.bwd(*fixed, residuals, fun.out_tree.unflatten(cts))
+            cts = called_at_own_lines(self.bwd, *fixed, residuals, fun.out_tree.unflatten(cts))
             cts = tuple(cts) if isinstance(cts, list) else cts
             return _checked_cotangents(title, cts, fun.in_tree, [a.to_ct_aval() for a in avals])
 

@@ -84,6 +84,15 @@ def called_under(trace: Any, fun: Callable[..., Any], /, *args: Any, **params: A
         thread.trace, thread.ready = outer, NEVER
 
 
+def called_at_own_lines(fun: Callable[..., Any], /, *args: Any) -> Any:
+    """Calls a user's rule: its operations have its own source positions, not that of the equation being evaluated."""
+    outer, thread.origin = thread.origin, None
+    try:
+        return fun(*args)
+    finally:
+        thread.origin = outer
+
+
 class outside_traces:
     """Context manager under which operations run eagerly, as if nothing were being traced."""
 

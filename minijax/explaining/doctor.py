@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from minijax.base.lazy import defer
 from minijax.base.naming import PACKAGE, VERSION
 from minijax.interop import children
+from minijax.run.programs import disk_counts
 
 _difflib, _metadata, _subprocess = defer("difflib"), defer("importlib.metadata"), defer("subprocess")
 _util, _pwd, _shlex, _tempfile = defer("importlib.util"), defer("pwd"), defer("shlex"), defer("tempfile")
@@ -246,10 +247,10 @@ def _check_cache(report: Report, folder: str | None) -> None:
         report.problem(f"the cache folder {folder} cannot be read: {error.strerror}", elsewhere)
         return
     status = os.stat(folder)
-    programs = [file for name, file in files if name.endswith(_SUFFIX)]
+    programs = [file for name, file in files if _is_program(name)]
     size = sum([file.st_size for _, file in files])
     owner = _owner(status.st_uid)
-    text = f"{folder}: {len(programs)} programs, {size / 1e6:.1f} MB, owner {owner}, hit rate not recorded"
+    text = f"{folder}: {len(programs)} programs, {size / 1e6:.1f} MB, owner {owner}, {_hit_rate(folder)}"
     report.fact("cache", text)
     if not _can_write(folder):
         report.problem(f"the cache folder {folder} of {owner} cannot be written", elsewhere)
@@ -259,6 +260,18 @@ def _check_cache(report: Report, folder: str | None) -> None:
             f"{len(foreign)} programs in {folder} belong to another user, or others may write them: they are not loaded"
         )
         report.problem(text, f"rm {_shlex.quote(folder)}/*{_SUFFIX}")
+
+
+def _is_program(name: str) -> bool:
+    return name.endswith(_SUFFIX) and not name.startswith("trail-")
+
+
+def _hit_rate(folder: str) -> str:
+    """The share of the programs worth keeping that the latest processes found in the folder."""
+    loaded, stored, processes = disk_counts.read(folder)
+    if not loaded + stored:
+        return "hit rate not known yet"
+    return f"hit rate {loaded / (loaded + stored):.0%} ({loaded} loaded, {stored} stored, by {processes} processes)"
 
 
 def _can_write(folder: str) -> bool:

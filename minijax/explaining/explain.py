@@ -9,6 +9,7 @@ from minijax.api.jit import jit
 from minijax.api.shapes import ShapeDtypeStruct
 from minijax.api.stages import Compiled, Lowered, Traced
 from minijax.base import source, tree
+from minijax.base.html import amount
 from minijax.explaining.costs import times_of
 from minijax.explaining.difference import Difference, Stages, compare
 from minijax.explaining.program import Program, build, read_jaxpr
@@ -16,6 +17,7 @@ from minijax.explaining.texts import read_hlo, read_module
 from minijax.ir.types import AbstractValue
 from minijax.partition.meshes import Mesh
 from minijax.partition.shardings import NamedSharding, SingleDeviceSharding
+from minijax.run.clients.gpus import GPUS
 from minijax.run.clients.machines import devices_of
 
 
@@ -64,7 +66,8 @@ def explain(f: Callable, *args: Any, target: str | None = None, measure: bool = 
     module = lowered.as_text(debug_info=True)
     optimized = _optimized(compiled, module) if compiled else ""
     program = build(traced, module, compiled, optimized, used)
-    program.error = error
+    program.error = error or _excess(program)
+    program.fits = not program.error
     if measure:
         _measure(traced, program)
     return program
@@ -113,6 +116,16 @@ def _compiled(lowered: Lowered, may_not_fit: bool) -> tuple[Compiled | None, str
         if may_not_fit and "RESOURCE_EXHAUSTED" in str(error):
             return None, str(error)
         raise
+
+
+def _excess(program: Program) -> str:
+    """Says by how much the buffers exceed the memory of a GPU; its compiler does not refuse such programs."""
+    sizes = program.xla_memory
+    needed = sizes.get("argument", 0) + sizes.get("output", 0) + sizes.get("temp", 0) - sizes.get("alias", 0)
+    memory = next((gpu.memory << 20 for gpu in GPUS.values() if gpu.name == program.device), None)
+    if memory is None or needed <= memory:
+        return ""
+    return f"its buffers take {amount(needed)}; {program.device} has {amount(memory)}"
 
 
 def _optimized(compiled: Compiled, module: str) -> str:

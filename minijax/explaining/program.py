@@ -67,8 +67,9 @@ class Operation:
 class Program:
     """Holds what a program became: `minijax.explain` returns it; notebooks show its page, and `save` writes it.
 
-    Each line of `source`, `jaxpr`, `stablehlo` and `hlo` has the numbers of its equations. `hlo` is empty, and `fits`
-    is False, if the program does not fit into the memory of the device it was compiled for.
+    Each line of `source`, `jaxpr`, `stablehlo` and `hlo` has the numbers of its equations. `fits` is False,
+    and `error` says why, if the program does not fit into the memory of the device it was compiled for; `hlo` is empty
+    if the compiler therefore refused it.
     """
 
     name: str

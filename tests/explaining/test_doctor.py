@@ -66,6 +66,16 @@ def test_files_of_the_cache_that_others_may_write(tmp_path):
     assert status == 1 and "2 programs, 0.0 MB" in text and "1 programs in" in text
 
 
+def test_the_hit_rate_of_the_cache(tmp_path):
+    program = "import minijax; minijax.jit(lambda x: minijax.numpy.sin(x) * 2)(1.0)"
+    settings = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+    settings |= {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "JAX_ENABLE_COMPILATION_CACHE": "true"}
+    for _ in range(3):
+        subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, **settings})
+    text = run(tmp_path, JAX_PLATFORMS="cpu")[1]
+    assert "1 programs," in text and "hit rate 67% (2 loaded, 1 stored, by 3 processes)" in text
+
+
 def test_no_cache(tmp_path):
     status, text = run(tmp_path, JAX_PLATFORMS="cpu", JAX_ENABLE_COMPILATION_CACHE="0")
     assert status == 0 and "cache        none" in text

@@ -116,7 +116,23 @@ def test_the_backward_rule_of_a_custom_vjp():
     f.defvjp(lambda x: (f(x), x), backward)
     assert jax.find_nan(f, 1.0) is None
     found = jax.find_nan(jax.grad(f), 1.0)
-    assert (found.kind, found.operation, found.part) == ("inf", "div", "backward")
+    assert (found.kind, found.operation, found.part) == ("inf", "div", "backward") and is_here(found, "# bad")
+    found = jax.find_nan(jax.grad(jax.jit(lambda x: f(x) + 1)), 1.0)
+    assert found.part == "backward" and is_here(found, "# bad") and found.function.endswith("backward")
+
+
+def test_the_rule_of_a_custom_jvp_inside_jit():
+    @jax.custom_jvp
+    def f(x):
+        return x * 2
+
+    @f.defjvp
+    def rule(primals, tangents):
+        (x,), (t,) = primals, tangents
+        return f(x), t * jnp.log(-x)  # bad
+
+    found = jax.find_nan(jax.grad(jax.jit(lambda x: f(x) + 1)), 1.0)
+    assert found.operation == "log" and is_here(found, "# bad") and found.function.endswith("rule")
 
 
 def test_jit_in_jit():

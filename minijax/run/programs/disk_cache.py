@@ -17,7 +17,7 @@ from minijax.base import config, errors, monitoring
 from minijax.base.cache import cache
 from minijax.base.lazy import defer
 from minijax.run.clients import client
-from minijax.run.programs import disk_files, disk_trail
+from minijax.run.programs import disk_counts, disk_files, disk_trail
 from minijax.run.programs.custom_calls import ensure_custom_calls
 
 hashlib = defer("hashlib")
@@ -255,6 +255,7 @@ class _Entry:
             return None
         if self.trail:
             self.trail.note(self.step)
+        disk_counts.note(self.folder, "loaded")
         monitoring.log_disk_cache_hit(self.name, self.label, seconds, time.perf_counter() - started)
         return names, executable
 
@@ -276,6 +277,7 @@ class _Entry:
         if self.trail:
             self.trail.note(self.step)
             self.trail.leave()
+        disk_counts.note(self.folder, "stored")
         monitoring.record_event(monitoring.CACHE_MISS)
         if config.compilation_cache_expect_pgle.value:
             errors.warn(
