@@ -176,3 +176,12 @@ def test_types_of_few_bits_and_complex_numbers():
 def test_what_is_no_function_is_refused():
     with pytest.raises(TypeError, match="must be callable"):
         jax.find_nan(3)
+
+
+def test_the_rows_of_a_reversed_scan_are_in_order():
+    def f(xs):
+        rows = lax.scan(lambda c, x: (c, x), 0.0, xs, reverse=True)[1]
+        return jnp.log(rows[0])
+
+    assert jax.find_nan(f, jnp.array([1.0, 2.0, -1.0])) is None
+    assert jax.find_nan(f, jnp.array([-1.0, 2.0, 1.0])).operands[0].low == -1
