@@ -22,7 +22,7 @@ from minijax.api.checkify_errors import (
 )
 from minijax.base import dtypes, source, tree
 from minijax.calls.call import Call, closed_of
-from minijax.calls.custom_derivatives import custom_jvp_call_p, custom_vjp_call_p
+from minijax.calls.custom_derivatives import custom_jvp_call_p, custom_jvp_p, custom_vjp_call_p, custom_vjp_p
 from minijax.composed.arrays import cumulative, fft, special
 from minijax.higher.cond import cond_p
 from minijax.higher.custom_solve import custom_linear_solve_p
@@ -405,7 +405,7 @@ def _custom_jvp(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     jvp.__name__ = getattr(params["jvp_jaxpr_fun"], "__name__", "jvp")
     outcome_of = _named(outcome.function, eqn)
     rest = dict(symbolic_zeros=params["symbolic_zeros"])
-    results = state.current_trace().process_custom_jvp(custom_jvp_call_p, outcome_of, jvp, operands, rest)
+    results = custom_jvp_p.bind_all(operands, dict(fun=outcome_of, rule=jvp, **rest))
     return outcome.join(checker, results)
 
 
@@ -431,7 +431,7 @@ def _custom_vjp(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     fwd.__name__, bwd.__name__ = params["fwd_jaxpr_thunk"].__name__, params["bwd"].__name__
     rest = dict(out_trees=lambda: m + outcome.count(), symbolic_zeros=params["symbolic_zeros"])
     function = _named(outcome.function, eqn)
-    results = state.current_trace().process_custom_vjp(custom_vjp_call_p, function, fwd, bwd, operands, rest)
+    results = custom_vjp_p.bind_all(operands, dict(fun=function, fwd=fwd, bwd=bwd, **rest))
     return outcome.join(checker, results)
 
 

@@ -4,16 +4,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base.dtypes import PYTHON_SCALARS
+from minijax.base.linear_util import wrap_init
 from minijax.base.mask import Mask
+from minijax.base.thread import called_under
 from minijax.calls.call import Inlined
 from minijax.ir import state
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import ANY_NAME, Primitive
 from minijax.ir.refs import is_ref
-from minijax.ir.trace import JaxprTrace, Trace, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Trace, checked_values, constants_to_inputs, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Zero, is_float0, typeof
 from minijax.primitives.zeros import instantiate, nonzero_mask
+from minijax.transforms.batch import batched, batched_backward, batched_jvp
+from minijax.transforms.jvp import zero_if_float0
+from minijax.transforms.linearize import RuleTrace
 from minijax.transforms.partial_eval import partial_eval_into
 from minijax.transforms.prune import prune_closed
 
@@ -23,17 +28,142 @@ _NO_FORWARD = (
 )
 
 
+class CustomRule(Primitive):
+    """A call of a Python function with rules of its own; its parameters are the functions.
+
+    It runs the rules of the trace that it is bound to, and no jaxpr has it: a trace that records runs the function, and
+    records `call`.
+    """
+
+    multiple_results = True
+    auto_pvary = False
+    is_hi = True
+    call: "CustomDerivativeCall"
+
+    def record(self, trace: JaxprTrace, operands: Sequence, params: dict) -> list:
+        fun = params["fun"]
+        trace.capture(operands)
+        info = DebugInfo(self.name, getattr(fun, "__name__", "fun"))
+        jaxpr, consts = called_under(trace, trace_to_jaxpr, fun, [full_type(x) for x in operands], info)
+        closed = ClosedJaxpr(constants_to_inputs(jaxpr), [])
+        return trace.process(self.call, [*consts, *operands], self.call_params(params, closed, len(consts)))
+
+    def call_params(self, params: dict, closed: ClosedJaxpr, num_consts: int) -> dict:
+        """The parameters of `call`; `closed` is the function, with captured values as leading operands."""
+        raise NotImplementedError(self.name)
+
+    def at_once(self, *operands, fun, **rules):
+        return checked_values(called_under(None, fun, *checked_values(operands)))
+
+    def to_lo(self, operands, params):
+        return list(params["fun"](*operands))
+
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        if not any(unknown_in):
+            return self.bind_all(operands, params)
+        return list(called_under(RuleTrace(state.current_trace(), staging), params["fun"], *operands))
+
+    def names_axis(self, params):
+        return ANY_NAME  # the functions may capture batched values, and use any axis
+
+
+class CustomJVP(CustomRule):
+    """A call of the flat function `fun` with the flat rule `rule`, (*primals, *tangents) -> (*results, *tangents)."""
+
+    name = "custom_jvp_call"
+
+    def call_params(self, params, closed, num_consts):
+        def lifted(*xs):
+            half = len(xs) // 2
+            return params["rule"](*xs[num_consts:half], *xs[half + num_consts :])
+
+        rule = _lifted(params["rule"], num_consts, lifted)
+        symbolic_zeros = params["symbolic_zeros"]
+        return dict(call_jaxpr=closed, jvp_jaxpr_fun=rule, num_consts=num_consts, symbolic_zeros=symbolic_zeros)
+
+    def jvp(self, primals, tangents, *, fun, rule, symbolic_zeros):
+        results = rule(*primals, *(tangents if symbolic_zeros else map(instantiate, tangents)))
+        half = len(results) // 2
+        return results[:half], [zero_if_float0(t) for t in results[half:]]
+
+    def batch(self, axis, operands, dims, *, fun, rule, symbolic_zeros):
+        fun, fun_dims = batched(fun, axis, dims)
+        rule, rule_dims = batched_jvp(rule, axis, dims)
+        results = self.bind_all(operands, dict(fun=fun, rule=rule, symbolic_zeros=symbolic_zeros))
+        return results, fun_dims or rule_dims
+
+    def processed_by(self, trace, operands, params):
+        fun, rule, symbolic_zeros = wrap_init(params["fun"]), wrap_init(params["rule"]), params["symbolic_zeros"]
+        return list(trace.process_custom_jvp_call(self.call, fun, rule, operands, symbolic_zeros=symbolic_zeros))
+
+
+class CustomVJP(CustomRule):
+    """A call of the flat function `fun` with flat forward and backward rules.
+
+    `fwd`: primals -> (*residuals, *results), with `out_trees()` results; `bwd`: (*residuals, *cotangents) ->
+    cotangents.
+    """
+
+    name = "custom_vjp_call"
+    has_backward_rule = True
+
+    def call_params(self, params, closed, num_consts):
+        fwd, bwd, n = params["fwd"], params["bwd"], num_consts
+        forward = _lifted(fwd, n, lambda *primals: fwd(*primals[n:]))
+        backward = _lifted(bwd, n, lambda *residuals_and_cts: [None] * n + list(bwd(*residuals_and_cts)))
+        rest = dict(out_trees=params["out_trees"], symbolic_zeros=params["symbolic_zeros"])
+        return dict(call_jaxpr=closed, fwd_jaxpr_thunk=forward, num_consts=n, bwd=backward, **rest)
+
+    def jvp(self, primals, tangents, *, fun, fwd, bwd, out_trees, symbolic_zeros):
+        """The results, and their tangents by `custom_lin`, which has only a transpose rule."""
+        nonzeros, trace = nonzero_mask(tangents), state.thread.trace
+        # The forward rule gets primals only: it runs below a trace that records tangents.
+        beneath = trace.beneath if trace is not None and trace.records_rules else trace
+        primals = zip(primals, nonzeros, strict=True) if symbolic_zeros else primals
+        results = called_under(beneath, fwd, *primals)
+        n = out_trees()
+        residuals, outs = results[: len(results) - n], results[len(results) - n :]
+        out_avals = [typeof(x).to_tangent_aval() for x in outs]
+        params = dict(bwd=bwd, out_avals=tuple(out_avals), in_zeros=_HashableFlags(~nonzeros))
+        operands = [*residuals, *nonzeros.marked(tangents)]
+        pushed = custom_lin_p.bind_all(operands, dict(num_res=len(residuals), symbolic_zeros=symbolic_zeros, **params))
+        return outs, [Zero(a) if is_float0(a) else t for a, t in zip(out_avals, pushed, strict=True)]
+
+    def batch(self, axis, operands, dims, *, fun, fwd, bwd, **rest):
+        fun, fun_dims = batched(fun, axis, dims)
+        fwd, fwd_dims = batched(fwd, axis, dims)
+        bwd = batched_backward(bwd, axis, fwd_dims, dims)
+        results = self.bind_all(operands, dict(fun=fun, fwd=fwd, bwd=bwd, **rest))
+        return results, fun_dims or fwd_dims[len(fwd_dims) - len(results) :]
+
+    def processed_by(self, trace, operands, params):
+        rest = {name: params[name] for name in ("out_trees", "symbolic_zeros")}
+        fun, fwd = wrap_init(params["fun"]), wrap_init(params["fwd"])
+        return list(trace.process_custom_vjp_call(self.call, fun, fwd, params["bwd"], operands, **rest))
+
+
 class CustomDerivativeCall(Inlined):
-    """The base of both primitives: a call of the function's jaxpr. Evaluation and lowering ignore the rules."""
+    """The base of both calls in jaxprs. Evaluation and lowering ignore the rules; other traces get a `CustomRule`."""
 
     body_name = "call_jaxpr"
     dce_inside = True
+    rule: CustomRule
 
     def bind(self, *operands, **params):
         return self.rebind(state.current_trace(), operands, params)
 
     def bind_all(self, operands, params):
         return self.rebind(state.current_trace(), operands, params)
+
+    def rebind(self, trace: Trace, operands, params):
+        if _discharges_refs(trace, operands):
+            return self.at_once(*operands, **params)
+        fun = _function(params["call_jaxpr"])
+        return trace.process(self.rule, operands, dict(fun=fun, **self.rule_params(operands, params)))
+
+    def rule_params(self, operands: Sequence, params: dict) -> dict:
+        """The parameters of `rule` but for the function."""
+        raise NotImplementedError(self.name)
 
     def partial_eval(self, staging, operands, unknown_in, **params):
         if not any(unknown_in):
@@ -53,33 +183,16 @@ class CustomDerivativeCall(Inlined):
         """The rules, as parameters, of the function that returns only the `used` results."""
         raise NotImplementedError(self.name)
 
-    def _record(self, trace: JaxprTrace, fun: Callable, operands: Sequence, params: Callable) -> list:
-        trace.capture(operands)
-        info = DebugInfo(self.name, getattr(fun, "__name__", "fun"))
-        jaxpr, consts = trace_to_jaxpr(fun, [full_type(x) for x in operands], info)
-        closed = ClosedJaxpr(constants_to_inputs(jaxpr), [])
-        return trace.process(self, [*consts, *operands], params(closed, len(consts)))
-
 
 class CustomJVPCall(CustomDerivativeCall):
-    """A call of a function whose jvp rule is `jvp_jaxpr_fun`: (*primals, *tangents) -> (*results,
-    *tangents).
-    """
+    """A call of a jaxpr whose jvp rule is `jvp_jaxpr_fun`: (*primals, *tangents) -> (*results, *tangents)."""
 
     name = "custom_jvp_call"
+    rule = CustomJVP()
 
-    def record(self, trace: JaxprTrace, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
-        """Records the call in a jaxpr."""
-
-        def params_of(closed: ClosedJaxpr, n: int) -> dict:
-            def lifted(*xs):
-                half = len(xs) // 2
-                return jvp(*xs[n:half], *xs[half + n :])
-
-            rule = _lifted(jvp, n, lifted)
-            return dict(call_jaxpr=closed, jvp_jaxpr_fun=rule, num_consts=n, symbolic_zeros=params["symbolic_zeros"])
-
-        return self._record(trace, fun, operands, params_of)
+    def rule_params(self, operands, params):
+        symbolic_zeros = params["symbolic_zeros"]
+        return dict(rule=_of_types(params["jvp_jaxpr_fun"], operands, symbolic_zeros), symbolic_zeros=symbolic_zeros)
 
     def rules_of(self, params, used):
         def jvp(*values):
@@ -87,13 +200,6 @@ class CustomJVPCall(CustomDerivativeCall):
             return [x for half in (results[: len(used)], results[len(used) :]) for x in used.marked(half)]
 
         return dict(jvp_jaxpr_fun=_named_as(params["jvp_jaxpr_fun"], jvp))
-
-    def rebind(self, trace: Trace, operands, params):
-        if _discharges_refs(trace, operands):
-            return self.at_once(*operands, **params)
-        fun, rest = _function(params["call_jaxpr"]), dict(symbolic_zeros=params["symbolic_zeros"])
-        rule = _of_types(params["jvp_jaxpr_fun"], operands, **rest)
-        return trace.process_custom_jvp(self, fun, rule, operands, rest)
 
     def show_params(self, eqn: JaxprEqn):
         p = eqn.params
@@ -140,31 +246,15 @@ def _named_as(rule: Callable, new: Callable) -> Callable:
 
 
 class CustomVJPCall(CustomDerivativeCall):
-    """A call of a function with forward and backward rules.
-
-    `fwd` is a flat function: primals -> (*residuals, *results); `bwd`: (*residuals, *cotangents) ->
-    cotangents.
-    """
+    """A call of a jaxpr with forward and backward rules; see `CustomVJP`."""
 
     name = "custom_vjp_call"
     has_backward_rule = True
+    rule = CustomVJP()
 
-    def record(
-        self, trace: JaxprTrace, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
-    ) -> list:
-        def params_of(closed: ClosedJaxpr, n: int) -> dict:
-            forward = _lifted(fwd, n, lambda *primals: fwd(*primals[n:]))
-            backward = _lifted(bwd, n, lambda *residuals_and_cts: [None] * n + list(bwd(*residuals_and_cts)))
-            return dict(call_jaxpr=closed, fwd_jaxpr_thunk=forward, num_consts=n, bwd=backward, **params)
-
-        return self._record(trace, fun, operands, params_of)
-
-    def rebind(self, trace: Trace, operands, params):
-        if _discharges_refs(trace, operands):
-            return self.at_once(*operands, **params)
-        rest = {k: params[k] for k in ("out_trees", "symbolic_zeros")}
-        forward = _of_types(params["fwd_jaxpr_thunk"], operands, params["symbolic_zeros"])
-        return trace.process_custom_vjp(self, _function(params["call_jaxpr"]), forward, params["bwd"], operands, rest)
+    def rule_params(self, operands, params):
+        rest = {k: params[k] for k in ("bwd", "out_trees", "symbolic_zeros")}
+        return dict(fwd=_of_types(params["fwd_jaxpr_thunk"], operands, params["symbolic_zeros"]), **rest)
 
     def rules_of(self, params, used):
         dropped = [Zero(a.to_ct_aval()) for a in used.unmarked(params["call_jaxpr"].out_avals)]
@@ -181,23 +271,6 @@ class CustomVJPCall(CustomDerivativeCall):
 
         rules = dict(fwd_jaxpr_thunk=_named_as(params["fwd_jaxpr_thunk"], fwd), bwd=_named_as(params["bwd"], bwd))
         return {**rules, "out_trees": lambda: sum(used)}
-
-    def push(
-        self, fwd: Callable, bwd: Callable, primals: Sequence, tangents: Sequence, params: dict
-    ) -> tuple[list, list]:
-        """The results, and their tangents by `custom_lin`, which has only a transpose rule."""
-        nonzeros = nonzero_mask(tangents)
-        symbolic_zeros = params["symbolic_zeros"]
-        results = fwd(*(zip(primals, nonzeros, strict=True) if symbolic_zeros else primals))
-        n = params["out_trees"]()
-        residuals, outs = results[: len(results) - n], results[len(results) - n :]
-        out_avals = [typeof(x).to_tangent_aval() for x in outs]
-        how = dict(
-            bwd=bwd, out_avals=tuple(out_avals), in_zeros=_HashableFlags(~nonzeros), symbolic_zeros=symbolic_zeros
-        )
-        operands = [*residuals, *nonzeros.marked(tangents)]
-        pushed = custom_lin_p.bind_all(operands, dict(num_res=len(residuals), **how))
-        return outs, [Zero(a) if is_float0(a) else t for a, t in zip(out_avals, pushed, strict=True)]
 
     def show_params(self, eqn: JaxprEqn):
         p = eqn.params
@@ -279,18 +352,18 @@ def unsymbolic(t: Any) -> Any:
 custom_jvp_call_p = CustomJVPCall()
 custom_vjp_call_p = CustomVJPCall()
 custom_lin_p = CustomLin()
+custom_jvp_p, custom_vjp_p = CustomJVPCall.rule, CustomVJPCall.rule
+custom_jvp_p.call, custom_vjp_p.call = custom_jvp_call_p, custom_vjp_call_p
 
 
-def bind_custom_jvp(fun: Callable, jvp: Callable, operands: Sequence, symbolic_zeros: bool) -> list:
+def bind_custom_jvp(fun: Callable, rule: Callable, operands: Sequence, symbolic_zeros: bool) -> list:
     """Calls a flat function with a flat jvp rule under the current trace."""
-    trace = state.current_trace()
-    return trace.process_custom_jvp(custom_jvp_call_p, fun, jvp, operands, dict(symbolic_zeros=symbolic_zeros))
+    return custom_jvp_p.bind_all(operands, dict(fun=fun, rule=rule, symbolic_zeros=symbolic_zeros))
 
 
 def bind_custom_vjp(
     fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, out_count: Callable, symbolic_zeros: bool
 ) -> list:
     """Calls a flat function with flat forward and backward rules; `out_count()` is its number of results."""
-    trace = state.current_trace()
-    params = dict(out_trees=out_count, symbolic_zeros=symbolic_zeros)
-    return trace.process_custom_vjp(custom_vjp_call_p, fun, fwd, bwd, operands, params)
+    params = dict(fun=fun, fwd=fwd, bwd=bwd, out_trees=out_count, symbolic_zeros=symbolic_zeros)
+    return custom_vjp_p.bind_all(operands, params)

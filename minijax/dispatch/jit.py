@@ -78,10 +78,12 @@ class Jit(Call, DischargeableCall):
 
     name = "jit"
     inherits_names = "jaxpr"
-    inlinable = True
 
     def label(self, stack, params):
         return path((*stack, f"jit({params['name']})"))
+
+    def record(self, trace, operands, params):
+        return trace.inline(params["jaxpr"], operands) if _is_inlined(params) else None
 
     def check_equation(self, avals, params):
         taken = params["jaxpr"].in_avals
@@ -168,6 +170,8 @@ class Jit(Call, DischargeableCall):
     def partial_eval(self, staging, operands, unknown_in, **params):
         closed, unknown = params["jaxpr"], Mask(unknown_in)
         pe = partial_eval_jaxpr(closed, unknown, (False,) * len(closed.outvars))
+        if _is_inlined(params) and (not any(unknown) or all(pe.out_unknown)):
+            return (staging if any(unknown) else state.current_trace()).process(self, operands, params)
         known_params, unknown_params = self.parts(params)
         known_ins, unknown_ins = unknown.partition(range(len(unknown)))
         known_outs, unknown_outs = pe.out_unknown.partition(range(len(pe.out_unknown)))
@@ -201,6 +205,10 @@ class Jit(Call, DischargeableCall):
 
 
 jit_p = Jit()
+
+
+def _is_inlined(params: dict) -> bool:
+    return params["inline"] and not (hi_classes and params["jaxpr"].is_high)
 
 
 def specified(shardings: Sequence) -> tuple:

@@ -204,7 +204,7 @@ def _has_constants(closed: ClosedJaxpr) -> bool:
     """Returns whether there is a constant whose value, at least, permits lifting."""
     return bool(closed.consts) or any(
         any(type(a) is Literal and _is_plain(a.val) for a in eqn.invars)
-        if eqn.primitive.lift is None and not eqn.primitive.inlinable
+        if eqn.primitive.lift is None and eqn.primitive.record is None
         else True
         for eqn in closed.eqns
     )
@@ -224,7 +224,7 @@ def inlined(closed: ClosedJaxpr) -> ClosedJaxpr:
 
 
 def _is_call(eqn: JaxprEqn) -> bool:
-    return eqn.primitive.inlinable and eqn.ctx[1:] == EMPTY[1:]
+    return eqn.primitive.record is not None and eqn.ctx[1:] == EMPTY[1:]
 
 
 def _inline(eqns: Sequence[JaxprEqn], names: dict, done: list, consts: dict) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.thread import outside_traces
+from minijax.calls.custom_derivatives import CustomRule
 from minijax.higher.shard_map import ManualRegion, devices_of, shard_map_p
 from minijax.ir import effects, state
 from minijax.ir.jaxpr import DebugInfo, Jaxpr, JaxprEqn, Literal, Var
@@ -37,16 +38,12 @@ class EagerBody(JaxprTrace):
             raise ValueError("Eager shard_map cannot return a `jax.Ref`: make it in a function under `jax.jit`")
         if primitive.name == "device_put" and (there := [d for d in params["devices"] if d is not None]):
             raise ValueError(f"device_put in an eager shard_map cannot move a shard, but got device {there[0]}")
+        if isinstance(primitive, CustomRule):
+            return checked_values(primitive.to_lo(checked_values(operands), params))
         results = super().process(primitive, operands, params)
         if self.eqns and self.eqns[-1].effects:
             self._run([])
         return results
-
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        return checked_values(fun(*checked_values(operands)))
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        return checked_values(fun(*checked_values(operands)))
 
     def shown(self, x: DynamicJaxprTracer) -> str:
         """Formats the value of each device."""

@@ -52,6 +52,10 @@ class Binding:
         """The results of a user's rule, one or several, as a list."""
         return list(results) if self.multiple_results else [results]
 
+    def processed_by(self, trace: Any, operands: Sequence, params: dict) -> list:
+        """Processes the operation by a trace that a user defined."""
+        return self.listed(trace.process_primitive(self, operands, params))
+
     def _listed_types(self, types: Any) -> list:
         if isinstance(types, list | tuple) != self.multiple_results:
             raise ValueError(

@@ -31,6 +31,16 @@ class Axis(NamedTuple):
         return axes if mesh is None else restrict_entry(axes, mesh.explicit_axes)
 
 
+class _AnyName(tuple):
+    """In place of the axis names of an operation: it may use any."""
+
+    def __contains__(self, name: Any) -> bool:
+        return True
+
+
+ANY_NAME = _AnyName()
+
+
 class UndefinedPrimal:
     """In a transpose rule, an operand in which the operation is linear; `aval` is the type of its cotangent."""
 
@@ -97,8 +107,7 @@ class Primitive(Binding):
     same_memory_space = True  # operands of rank > 0 and the results are in one memory space
     caches_types = True  # the types of results depend on nothing but operands' types and parameters
     has_backward_rule = False  # the user gives the backward rule
-    is_hi = False  # a user-defined operation, which is lowered to others
-    inlinable = False  # recorded as the equations of `jaxpr` if the parameter `inline` is true
+    is_hi = False  # an operation that users define, which `to_lo` lowers to others
     has_bodies = True  # there may be jaxprs among the parameters
     prints_alike = False  # the lines that it is lowered to depend only on types, parameters and the platform
     moves_data = False  # results are elements of operands, flags or positions: nothing is computed in floats
@@ -157,6 +166,10 @@ class Primitive(Binding):
 
     shardings: Any = None
     """(parameters) -> the shardings that they name, which determine the devices of a program."""
+
+    record: Any = None
+    """(trace, operands, parameters) -> results, which are recorded by other equations. None, as rule or result: by one of
+    this operation."""
 
     fold: Any = None
     """(*literals) -> the result as a literal, or None. None: the equation is always recorded."""

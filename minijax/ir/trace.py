@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, source, stack
-from minijax.base.linear_util import wrap_init
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
 from minijax.base.util import curry
@@ -42,9 +41,9 @@ else:
 class Trace:
     """An interpreter of operations; its rules run under `parent`.
 
-    The library's traces define `process`, `process_custom_jvp` and `process_custom_vjp`. A user's trace defines
-    `process_primitive`, `process_custom_jvp_call` and `process_custom_vjp_call`. These return one value, or several
-    if `multiple_results`, and receive functions as `WrappedFun`.
+    The library's traces define `process`. A user's trace defines `process_primitive`, `process_custom_jvp_call` and
+    `process_custom_vjp_call`. These return one value, or several if `multiple_results`, and receive functions as
+    `WrappedFun`.
     """
 
     __slots__ = ("parent", "beneath", "alive", "__weakref__")
@@ -59,32 +58,26 @@ class Trace:
         self.alive = True
 
     def process(self, primitive, operands: Sequence, params: dict) -> list:
-        return primitive.listed(self.process_primitive(primitive, operands, params))
-
-    def process_custom_jvp(self, primitive, fun: Callable, jvp: Callable, operands: Sequence, params: dict) -> list:
-        """`fun` and `jvp` are flat functions; a trace that does not differentiate calls `fun`."""
-        return list(self.process_custom_jvp_call(primitive, wrap_init(fun), wrap_init(jvp), operands, **params))
-
-    def process_custom_vjp(
-        self, primitive, fun: Callable, fwd: Callable, bwd: Callable, operands: Sequence, params: dict
-    ) -> list:
-        return list(self.process_custom_vjp_call(primitive, wrap_init(fun), wrap_init(fwd), bwd, operands, **params))
+        """Runs the operation's rule for this trace, or records it."""
+        return primitive.processed_by(self, operands, params)
 
     def process_primitive(self, primitive, tracers: Sequence, params: dict, /) -> Any:
-        if type(self).process is Trace.process:
-            raise NotImplementedError("must override")
-        results = self.process(primitive, tracers, params)
+        results = self._process_of_library("process_primitive")(primitive, tracers, params)
         return results if primitive.multiple_results else results[0]
 
     def process_custom_jvp_call(self, primitive, fun, jvp, tracers: Sequence, /, **params: Any) -> list:
-        if type(self).process_custom_jvp is Trace.process_custom_jvp:
-            raise NotImplementedError(f"{type(self)} must override process_custom_jvp_call to handle custom_jvp")
-        return self.process_custom_jvp(primitive, fun.call_wrapped, jvp.call_wrapped, tracers, params)
+        params |= dict(fun=fun.call_wrapped, rule=jvp.call_wrapped)
+        return self._process_of_library("process_custom_jvp_call")(primitive.rule, tracers, params)
 
     def process_custom_vjp_call(self, primitive, fun, fwd, bwd: Callable, tracers: Sequence, /, **params: Any) -> list:
-        if type(self).process_custom_vjp is Trace.process_custom_vjp:
-            raise NotImplementedError(f"{type(self)} must override process_custom_vjp_call to handle custom_vjp")
-        return self.process_custom_vjp(primitive, fun.call_wrapped, fwd.call_wrapped, bwd, tracers, params)
+        params |= dict(fun=fun.call_wrapped, fwd=fwd.call_wrapped, bwd=bwd)
+        return self._process_of_library("process_custom_vjp_call")(primitive.rule, tracers, params)
+
+    def _process_of_library(self, method: str) -> Callable:
+        """The method `process` of a trace of the library; a user's trace must define `method`."""
+        if type(self).process is Trace.process:
+            raise NotImplementedError(f"{type(self)} must override {method}")
+        return self.process
 
     @property
     def main(self) -> Any:
@@ -361,8 +354,10 @@ class JaxprTrace(Trace):
         return dict.fromkeys(self.const_vars.values())
 
     def process(self, primitive, operands, params):
-        if primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high):
-            return self.inline(params["jaxpr"], operands)
+        if primitive.record is not None:
+            results = primitive.record(self, operands, params)
+            if results is not None:
+                return results
         atoms, ins = [], []
         for x in operands:
             atom = x.val if type(x) is DynamicJaxprTracer and x._trace is self else self._constant(x)
@@ -387,12 +382,6 @@ class JaxprTrace(Trace):
         outvars = [Var(a) for a in avals]
         self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effs, origin, ctx))
         return [DynamicJaxprTracer(self, v, origin) for v in outvars]
-
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        return primitive.record(self, fun, jvp, operands, params)
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        return primitive.record(self, fun, fwd, bwd, operands, params)
 
     def inline(self, jaxpr: ClosedJaxpr, operands: Sequence) -> list:
         """Copies the equations of a jaxpr to the end of this one."""
@@ -530,12 +519,6 @@ class EvalTrace(Trace):
     process: Callable[[Any, Sequence, dict], list]
     compute: Callable[[Any, Sequence, dict], list]
 
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        return checked_values(fun(*checked_values(operands)))
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        return checked_values(fun(*checked_values(operands)))
-
 
 class CompileTimeTrace(Trace):
     """Runs operations on known values eagerly, and forwards those on tracers to its parent."""
@@ -546,22 +529,10 @@ class CompileTimeTrace(Trace):
         if any(isinstance(x, Tracer) for x in operands):
             with state.set_current_trace(self.parent):
                 return self.parent.process(primitive, operands, params)
+        if primitive.is_hi:
+            return primitive.to_lo(operands, params)
         with state.set_current_trace(None):
             return EvalTrace.process(primitive, operands, params)
-
-    def _process_custom(self, process, primitive, fun, rest, operands, params):
-        if not any(isinstance(x, Tracer) for x in operands):
-            return fun(*operands)
-        with state.set_current_trace(self.parent):
-            return process(primitive, fun, *rest, operands, params)
-
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        process = self.parent.process_custom_jvp
-        return self._process_custom(process, primitive, fun, (jvp,), operands, params)
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        process = self.parent.process_custom_vjp
-        return self._process_custom(process, primitive, fun, (fwd, bwd), operands, params)
 
 
 the_eval_trace = EvalTrace(None)

@@ -69,17 +69,17 @@ class BatchTracer(Tracer):
 class BatchTrace(Trace):
     """Runs the batching rules in its parent."""
 
-    __slots__ = ("axis", "tag")
+    __slots__ = ("axis",)
 
-    def __init__(self, parent: Trace, axis: Axis, tag: object = None):
+    def __init__(self, parent: Trace, axis: Axis):
         super().__init__(parent)
         self.axis = axis
-        self.tag = tag or object()  # traces of one vmap share it: functions with custom rules may capture its tracers
 
     def split(self, operands: Sequence) -> tuple[list, list]:
         values, dims = [], []
         for x in operands:
-            if type(x) is BatchTracer and x._trace.tag is self.tag:
+            # Traces of one vmap have one axis object: functions with custom rules may capture their tracers.
+            if type(x) is BatchTracer and x._trace.axis is self.axis:
                 values.append(x.val)
                 dims.append(x.dim)
             else:
@@ -98,23 +98,8 @@ class BatchTrace(Trace):
             return self.parent.process(primitive, values, params)
         return self.join(*called_under(self.beneath, primitive.batch, self.axis, values, dims, **params))
 
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        values, dims = self.split(operands)
-        fun, fun_dims = batched(fun, self.axis, dims, self.tag)
-        jvp, jvp_dims = batched_jvp(jvp, self.axis, dims, self.tag)
-        results = self.parent.process_custom_jvp(primitive, fun, jvp, values, params)
-        return self.join(results, fun_dims or jvp_dims)
 
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        values, dims = self.split(operands)
-        fun, fun_dims = batched(fun, self.axis, dims, self.tag)
-        fwd, fwd_dims = batched(fwd, self.axis, dims, self.tag)
-        bwd = batched_backward(bwd, self.axis, fwd_dims, dims, self.tag)
-        results = self.parent.process_custom_vjp(primitive, fun, fwd, bwd, values, params)
-        return self.join(results, fun_dims or fwd_dims[len(fwd_dims) - len(results) :])
-
-
-def batched(fun: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Callable, list]:
+def batched(fun: Callable, axis: Axis, dims: Sequence) -> tuple[Callable, list]:
     """A flat function over batched values, and the list that receives its results' dims."""
     out_dims: list = []
 
@@ -122,7 +107,7 @@ def batched(fun: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Cal
         inner, flags = fun, [x[1] for x in values if type(x) is tuple]
         if flags:  # a forward rule with symbolic zeros: its arguments are pairs (value, perturbed)
             inner, values = lambda *xs: fun(*zip(xs, flags, strict=True)), [x[0] for x in values]
-        results, out_dims[:] = batch_flat(inner, axis, values, dims, tag)
+        results, out_dims[:] = batch_flat(inner, axis, values, dims)
         return results
 
     run.__name__ = getattr(fun, "__name__", "fun")
@@ -136,12 +121,12 @@ def _zeros_within(values: Sequence, dims: Sequence) -> tuple[list, list]:
     return within, [None if type(x) is Zero else d for x, d in pairs]
 
 
-def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple[Callable, list]:
+def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence) -> tuple[Callable, list]:
     """A flat custom_jvp rule over batched values: a result and its tangent share their dim."""
     out_dims: list = []
 
     def run(*values):
-        results, result_dims = batch_flat(jvp, axis, *_zeros_within(values, (*dims, *dims)), tag)
+        results, result_dims = batch_flat(jvp, axis, *_zeros_within(values, (*dims, *dims)))
         half = len(results) // 2
         pairs = list(zip(result_dims[:half], result_dims[half:], strict=True))
         out_dims[:] = [p if p is not None else t for p, t in pairs]
@@ -153,11 +138,11 @@ def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence, tag: object) -> tuple
     return run, out_dims
 
 
-def batched_backward(bwd: Callable, axis: Axis, fwd_dims: list, dims: Sequence, tag: object) -> Callable:
+def batched_backward(bwd: Callable, axis: Axis, fwd_dims: list, dims: Sequence) -> Callable:
     """A flat backward rule over batched residuals and cotangents; cotangents of unbatched operands are summed."""
 
     def run(*residuals_and_cts):
-        results, result_dims = batch_flat(bwd, axis, *_zeros_within(residuals_and_cts, fwd_dims), tag)
+        results, result_dims = batch_flat(bwd, axis, *_zeros_within(residuals_and_cts, fwd_dims))
         return [fit_cotangent(x, d, want, axis) for x, d, want in zip(results, result_dims, dims, strict=True)]
 
     run.__name__ = getattr(bwd, "__name__", "bwd")
@@ -182,14 +167,14 @@ def place(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
     return broadcast_axis(x, axis, want) if dim is None else move_axis(x, dim, want)
 
 
-def batch_flat(fun: Callable, axis: Axis, values: Sequence, dims: Sequence, tag: object = None) -> tuple[list, list]:
+def batch_flat(fun: Callable, axis: Axis, values: Sequence, dims: Sequence) -> tuple[list, list]:
     """Results of a flat function over batched values, and their dims."""
-    return checked_for_leaks(*_batch(fun, axis, values, dims, tag))
+    return checked_for_leaks(*_batch(fun, axis, values, dims))
 
 
 @stack.deep
-def _batch(fun, axis, values, dims, tag):
-    trace = BatchTrace(state.current_trace(), axis, tag)
+def _batch(fun, axis, values, dims):
+    trace = BatchTrace(state.current_trace(), axis)
 
     def run():
         with state.named_axis(*axis[:4]):

@@ -1,6 +1,5 @@
 """Forward-mode differentiation: computes the tangent of each operation along with its result."""
 
-import functools
 from collections.abc import Callable, Sequence
 from itertools import repeat
 from operator import attrgetter
@@ -83,29 +82,6 @@ class DualTrace(Trace):
     def join(self, primals: Sequence, tangents: Sequence) -> list:
         """Tracers of primals and tangents; the primal alone if the tangent is zero."""
         raise NotImplementedError(type(self).__name__)
-
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        primals, tangents = self.split(operands)
-        if all(t is None for t in tangents):
-            with state.set_current_trace(self.parent):
-                return self.parent.process_custom_jvp(primitive, fun, jvp, primals, params)
-        tangents = with_zeros(primals, tangents)
-        with state.set_current_trace(self.rule_trace):
-            if not params["symbolic_zeros"]:
-                tangents = [instantiate(t) for t in tangents]
-            results = jvp(*primals, *tangents)
-            half = len(results) // 2
-            return self.join(results[:half], [zero_if_float0(t) for t in results[half:]])
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        primals, tangents = self.split(operands)
-        if all(t is None for t in tangents):
-            with state.set_current_trace(self.parent):
-                return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, primals, params)
-        # The forward rule gets primals only: it runs in the parent, as in jax.
-        fwd = functools.partial(called_under, self.beneath, fwd)
-        with state.set_current_trace(self.rule_trace):
-            return self.join(*primitive.push(fwd, bwd, primals, with_zeros(primals, tangents), params))
 
 
 class JVPTrace(DualTrace):

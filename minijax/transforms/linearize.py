@@ -13,10 +13,9 @@ from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.refs import Ref
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
-from minijax.ir.types import Zero, hi_classes, is_float0, register_value_type, typeof
+from minijax.ir.types import Zero, is_float0, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.jvp import DualTrace, JVPTracer, with_zeros
-from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.prune import prune_closed, prune_fresh
 
 
@@ -54,32 +53,13 @@ class RuleTrace(Trace):
         target = self._trace_of(operands)
         if primitive.partial_eval is not None and (target is not self.parent or type(target) is JaxprTrace):
             is_tangent = [self._is_tangent(x) for x in operands]
-            inlined = primitive.inlinable and params["inline"] and not (hi_classes and params["jaxpr"].is_high)
-            if not inlined or target is not self.parent and not all(_depends(params["jaxpr"], is_tangent)):
-                # A call may also compute primals, which must run in the parent.
-                with state.set_current_trace(self.parent):
-                    return primitive.partial_eval(self.tangent_trace, operands, is_tangent, **params)
+            # A call may also compute primals, which must run in the parent.
+            with state.set_current_trace(self.parent):
+                return primitive.partial_eval(self.tangent_trace, operands, is_tangent, **params)
         if type(target) is JaxprTrace:  # which records: no rule runs
             return target.process(primitive, operands, params)
         with state.set_current_trace(target):
             return target.process(primitive, operands, params)
-
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        if self._trace_of(operands) is self.tangent_trace:
-            return fun(*operands)
-        with state.set_current_trace(self.parent):
-            return self.parent.process_custom_jvp(primitive, fun, jvp, operands, params)
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        if self._trace_of(operands) is self.tangent_trace:
-            return fun(*operands)
-        with state.set_current_trace(self.parent):
-            return self.parent.process_custom_vjp(primitive, fun, fwd, bwd, operands, params)
-
-
-def _depends(closed: ClosedJaxpr, is_tangent: Sequence[bool]) -> tuple[bool, ...]:
-    """For each result, whether it depends on an input that `is_tangent` marks."""
-    return partial_eval_jaxpr(closed, tuple(is_tangent), (False,) * len(closed.outvars)).out_unknown
 
 
 class LinearizeTrace(DualTrace):

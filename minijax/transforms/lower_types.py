@@ -36,12 +36,6 @@ class LoTrace(Trace):
         with state.set_current_trace(self.parent):
             return self.parent.process(primitive, operands, params)
 
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        return list(fun(*operands))
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        return list(fun(*operands))
-
 
 def lower_values(types: Sequence[Aval], values: Sequence) -> list[list]:
     """The lo values of each hi value; for a mutable one, those of its state."""

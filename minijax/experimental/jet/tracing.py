@@ -75,6 +75,8 @@ class JetTrace(Trace):
         return x, zero_series
 
     def process(self, primitive, operands, params):
+        if primitive.is_hi:
+            return primitive.to_lo(operands, params)
         pairs = [self.to_primal_terms_pair(x) for x in operands]
         primals, series = [p for p, _ in pairs], [s for _, s in pairs]
         with state.set_current_trace(self.parent):
@@ -87,12 +89,6 @@ class JetTrace(Trace):
         if not primitive.multiple_results:
             out, out_series = [out], [out_series]
         return [JetTracer(self, p, s) for p, s in zip(out, out_series, strict=True)]
-
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        return list(fun(*operands))
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        return list(fun(*operands))
 
 
 def instantiated(primal: Any, series: Series, order: int) -> list:

@@ -290,6 +290,8 @@ class SparseTrace(Trace):
             return SparseTracer(self, spvalue=self.spenv.dense(val))
 
     def process(self, primitive, operands, params):
+        if primitive.is_hi:
+            return primitive.to_lo(operands, params)
         values = [self.to_sparse_tracer(x)._spvalue for x in operands]
         with state.set_current_trace(self.parent):
             if any(v.is_sparse() for v in values):
@@ -297,12 +299,6 @@ class SparseTrace(Trace):
             else:
                 results = map(self.spenv.dense, primitive.bind_all([self.spenv.data(v) for v in values], params))
             return [SparseTracer(self, spvalue=v) for v in list(results)]
-
-    def process_custom_jvp(self, primitive, fun, jvp, operands, params):
-        return fun(*operands)
-
-    def process_custom_vjp(self, primitive, fun, fwd, bwd, operands, params):
-        return fun(*operands)
 
 
 @transformation_with_aux2
