@@ -6,7 +6,8 @@ from minijax.base.mask import Mask
 from minijax.calls.call import Call, Places, forwarded
 from minijax.hlo.emitter import compute_attributes
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.primitive import Primitive, cotangents, is_undefined_primal
+from minijax.ir.primitive import cotangents, is_undefined_primal
+from minijax.ir.rules import no_lowering
 from minijax.ir.types import Aval, Zero, typeof
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS
@@ -140,7 +141,7 @@ class Fused(PlacedCall):
 
     def lower(self, e, ins, outs, *operands, jaxpr, out_spaces):
         if e.platform != "cuda":
-            return Primitive.lower(self, e, ins, outs, *operands)
+            no_lowering(self, e.platform)
         config = dict(out_spaces=list(map(str, out_spaces)), inlineable=False, MUST_FUSE=True)
         return e.custom_call("fused", operands, ins, outs, backend_config=config, called=[e.private(jaxpr, "fused")])
 

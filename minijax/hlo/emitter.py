@@ -21,6 +21,7 @@ from minijax.hlo.writer import Names
 from minijax.ir.context import EMPTY, path
 from minijax.ir.effects import ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn
+from minijax.ir.rules import no_lowering
 from minijax.ir.types import Name, ShapedArray, token_type
 
 MAX_CALL_DEPTH = 64  # XLA crashes near 200 nested calls
@@ -258,7 +259,7 @@ def jaxpr_body(
                 env.update(zip(outvars, results, strict=True))
                 continue
         outs, e.eqn = list(map(_aval_of, outvars)), eqn
-        lower = rule_of(eqn)
+        lower = rule_of(eqn) or no_lowering(primitive, e.platform)
         if is_plain:
             results = lower(e, ins, outs, *operands, **eqn.params)
         else:

@@ -23,6 +23,7 @@ from minijax.ir import context
 from minijax.ir.effects import ordered_effects
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import Primitive
+from minijax.ir.rules import no_lowering
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, token_type as token_aval, typeof
 from minijax.partition.meshes import AbstractMesh, Mesh
@@ -201,7 +202,8 @@ def by_rules(
     """Lowers an operation by its rule for the platform; `rules` maps platforms to rules, None to that of the others."""
     registered = (rules.get(e.platform) if rules.keys() - {None} else None) or rules.get(None)
     if registered is None:
-        return type(prim).lower(prim, e, ins, outs, *operands, **params)
+        own = type(prim).lower or no_lowering(prim, e.platform)
+        return own(prim, e, ins, outs, *operands, **params)
     rule, inline = registered
     if isinstance(rule, lower_fun):
         write = functools.partial(rule.write, e, ins, params)

@@ -6,9 +6,9 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.base.mask import Mask
-from minijax.ir.binding import no_rule
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis, Primitive, UndefinedPrimal, is_undefined_primal
+from minijax.ir.rules import no_rule
 from minijax.ir.types import Zero, is_zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.families import SameShape
@@ -46,10 +46,10 @@ class RuleTable(MutableMapping):
     def __delitem__(self, primitive: Primitive) -> None:
         if primitive not in self:
             raise KeyError(primitive)
-        setattr(primitive, self._name, getattr(Primitive, self._name).__get__(primitive))
+        setattr(primitive, self._name, None)
 
     def __contains__(self, primitive: object) -> bool:
-        return isinstance(primitive, Primitive) and primitive.has(self._name)
+        return isinstance(primitive, Primitive) and getattr(primitive, self._name) is not None
 
     def __iter__(self) -> Iterator[Primitive]:
         # Primitives are not registered: this finds those that exist.
@@ -101,7 +101,7 @@ def get_primitive_transpose(p: Primitive) -> Rule:
     try:
         return primitive_transposes[p]
     except KeyError:
-        raise no_rule(p, "Transpose rule (for reverse-mode differentiation)") from None
+        no_rule(p, "transpose")
 
 
 def defjvp(primitive: Primitive, *jvprules: Rule | None) -> None:

@@ -6,16 +6,12 @@ from typing import Any
 from minijax.base.source import hide_frames
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
+from minijax.ir.result_types import has_mesh, result_types
+from minijax.ir.rules import no_rule
 from minijax.ir.types import Aval, is_value, typeof
-from minijax.ir.typing import has_mesh, result_types
 from minijax.partition.meshes import abstract_context, explicit_meshes
 
 _MAX_MEMO = 4096
-
-
-def no_rule(primitive: Any, rule: str, advice: str = "") -> NotImplementedError:
-    """The error of a transformation that needs a rule that the primitive does not have."""
-    return NotImplementedError(f"{rule} for '{primitive.name}' not implemented{advice}")
 
 
 def programs_in(values: Iterable) -> Iterator[Any]:
@@ -46,7 +42,7 @@ class Binding:
                 self.impl = self._no_evaluation
 
     def _no_evaluation(self, *operands, **params):
-        raise no_rule(self, "Evaluation rule")
+        no_rule(self, "impl")
 
     def listed(self, results: Any) -> list:
         """The results of a user's rule, one or several, as a list."""

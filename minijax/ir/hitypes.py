@@ -211,8 +211,10 @@ class HiPrimitive(Primitive):
         return self.listed(types), frozenset(effects)
 
     def _jvp(self, primals, tangents, **params):
-        results, pushed = type(self).jvp(self, primals, tangents, **params)
+        own: Any = type(self)
+        results, pushed = own.jvp(self, primals, tangents, **params)
         return self.listed(results), self.listed(pushed)
 
     def _transpose(self, cts, *operands, **params):
-        return type(self).transpose(self, cts if self.multiple_results else cts[0], *operands, **params)
+        own: Any = type(self)
+        return own.transpose(self, cts if self.multiple_results else cts[0], *operands, **params)

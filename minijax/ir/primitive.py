@@ -1,15 +1,30 @@
-"""A primitive: a class whose methods are the rules of one operation."""
+"""A primitive: a class whose methods are the rules of one operation.
+
+A rule keeps this contract (`ir/rules.py` has the signatures):
+
+1. It returns as many results as the operation has, also for an operation with one result.
+2. It runs under the trace below the one that called it: it binds operations, and never asks which trace is current.
+3. It keeps shapes, dtypes and weak types: the primal results of `jvp` and `linearize` have the types of the operation's
+   results, a tangent that of `to_tangent_aval()`, a cotangent that of `to_ct_aval()` of its operand.
+4. It takes `Zero` for any tangent or cotangent, and returns `Zero` rather than an array of zeros.
+5. It creates constants by `scalar_like` and its like, with the dtype, weak type and sharding of an operand.
+6. It does not depend on values: operands may be tracers, in `batch` with and without a batch axis.
+7. It works for empty arrays, and for every dtype that `infer` accepts.
+8. `transpose` is linear in the cotangents, and runs no operation on an `UndefinedPrimal`.
+9. `lower` depends on nothing but types and parameters, and emits by the verbs of its first argument.
+"""
 
 import enum
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
 
-from minijax.ir.binding import Binding, no_rule
+from minijax.ir import rules
+from minijax.ir.binding import Binding
 from minijax.ir.context import path
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, jaxprs_in_params
-from minijax.ir.types import Aval, Ct, Name, ShapedArray, Val, Zero
-from minijax.ir.typing import state_of_first
+from minijax.ir.result_types import state_of_first
+from minijax.ir.types import Aval, ShapedArray, Val, Zero
 from minijax.partition.explicit import restrict_entry
 from minijax.partition.meshes import abstract_context
 
@@ -86,157 +101,106 @@ def fold_as(folding: Folding, *primitives: "Primitive") -> None:
 
 
 class Primitive(Binding):
-    """One operation and its rules, which transformations, typing and lowering look up here.
+    """One operation: its traits, and its rules, which transformations, typing and lowering look up here.
 
-    The leading arguments of the rules are named below; parameters follow by keyword. A rule that is absent is None; a
-    missing one that a transformation requires raises NotImplementedError. `Primitive(name)` has no rules: users set
-    them in jax's form, and they replace the methods.
+    `ir/rules.py` has the arguments and results of each rule. A rule that is None is absent. `Primitive(name)` has no
+    rules: users set them in jax's form, and they replace the methods.
     """
 
     name: str = "primitive"
     multiple_results = False
-    call_primitive = False
-    skip_canonicalization = False
-    dce_inside = False
-    never_dead = False  # its equations remain though nothing uses their results
+    call_primitive = skip_canonicalization = False  # programs that interpret jaxprs read them
+
+    # ---- traits: of the equation
+
     auto_pvary = True  # inside shard_map, operands are cast to vary over the same mesh axes
-    constrain_results = True  # the lowering emits a sharding constraint for each result
+    never_dead = False  # its equations remain though nothing uses their results
+    has_bodies = True  # there may be jaxprs among the parameters
+    dce_inside = False  # `dce` prunes the jaxprs among the parameters
+    is_hi = False  # an operation that users define, which `to_lo` lowers to others
+    has_backward_rule = False  # the user gives the backward rule
+    inherits_names: str | None = None  # the parameter whose jaxpr is printed with the names of operands and results
+
+    # ---- traits: of its types
+
+    caches_types = True  # the types of results depend on nothing but operands' types and parameters
+    same_memory_space = True  # operands of rank > 0 and the results are in one memory space
     sharding_param: str | None = None  # the parameter by which users request the sharding of the result
     defaults_to_context_mesh = False  # results get the context mesh if no operand's type has a mesh
-    without_context_mesh: tuple[int, ...] = ()  # numbers of operands for which they do not
-    same_memory_space = True  # operands of rank > 0 and the results are in one memory space
-    caches_types = True  # the types of results depend on nothing but operands' types and parameters
-    has_backward_rule = False  # the user gives the backward rule
-    is_hi = False  # an operation that users define, which `to_lo` lowers to others
-    has_bodies = True  # there may be jaxprs among the parameters
+
+    # ---- traits: of its lowering
+
+    constrain_results = True  # the lowering emits a sharding constraint for each result
     prints_alike = False  # the lines that it is lowered to depend only on types, parameters and the platform
     moves_data = False  # results are elements of operands, flags or positions: nothing is computed in floats
     folding = Folding.OWN
 
+    # ---- rules: types
+
+    infer: rules.Infer | None = None
+    effects: rules.Effects | None = None
+    sharding_rule: rules.ShardingRule | None = None
+    reduction_state: rules.ReductionState | None = None
+    check_out_sharding: rules.CheckOutSharding | None = None
+    vma_rule: rules.VmaRule | None = None
+    check_equation: rules.CheckEquation | None = None
+
+    # ---- rules: evaluation, recording and lowering
+
+    at_once: rules.AtOnce | None = None
+    record: rules.Record | None = None
+    fold: rules.Fold | None = None
+    lower: rules.Lower | None = None
+    shardings: rules.Shardings | None = None
+
+    # ---- rules: transformations
+
+    jvp: rules.Jvp | None = None
+    linearize: rules.Linearize | None = None
+    transpose: rules.Transpose | None = None
+    batch: rules.Batch | None = None
+    partial_eval: rules.PartialEval | None = None
+    partial_eval_custom: rules.PartialEvalCustom | None = None
+    lift: rules.Lift | None = None
+    to_lo: rules.ToLo | None = None
+
+    # ---- rules: printing
+
+    show_params: rules.ShowParams | None = None
+    show_eqn: rules.ShowEqn | None = None
+
+    # ---- what every operation answers
+
     def __repr__(self):
         return self.name
-
-    def has(self, rule: str) -> bool:
-        """Returns whether the primitive has the rule, the name of a method."""
-        return getattr(getattr(self, rule), "__func__", None) is not getattr(Primitive, rule)
 
     def label(self, stack: tuple, params: dict) -> str:
         """The operation's name in profiles, under a name stack; "" if other operations are emitted in its place."""
         return path(stack, self.name)
 
-    # ---- types
-
-    def infer(self, *avals: Aval, **params: Any) -> list[Aval]:
-        """The shapes and dtypes of the results, as types; `ir/typing.py` derives the rest."""
-        raise no_rule(self, "Abstract evaluation")
-
-    effects: Any = None
-    """(*operand types) -> the set of effects. None: there are none."""
-
-    sharding_rule: Any = None
-    """(mesh, operand types, result types) -> for each result its entries (`partition/explicit.py`), or None if `infer`
-    gives them. Called if an operand's type has a mesh. Raises ShardingTypeError if the sharding is ambiguous."""
-
-    reduction_state: Any = None
-    """(operand types, parameters) -> (unreduced, reduced) axes of the results. Called if an operand has any."""
-
-    check_out_sharding: Any = None
-    """(operand types, requested sharding, parameters) -> the sharding, or None for the requested one. Raises if it is
-    impossible."""
-
-    vma_rule: Any = None
-    """(operand types, parameters) -> the ManualAxisType of the results, or None if `infer` gives it. None: results vary
-    over the axes over which operands do."""
-
-    check_equation: Any = None
-    """(operand types, parameters): raises JaxprTypeError for parameters that are invalid or do not fit the operands."""
-
-    # ---- evaluation and lowering
-
-    at_once: Any = None
-    """(*values) -> results, computed eagerly. None: the operation is compiled as a program of its own."""
-
-    def lower(
-        self, e: Any, ins: Sequence[Aval], outs: Sequence[Aval], *operands: Name, **params: Any
-    ) -> Sequence[Name]:
-        """Emits the operation by verbs of the Emitter `e` and returns the names of its results."""
-        raise NotImplementedError(
-            f"MLIR translation rule for primitive '{self.name}' not found for platform {e.platform}"
-        )
-
-    shardings: Any = None
-    """(parameters) -> the shardings that they name, which determine the devices of a program."""
-
-    record: Any = None
-    """(trace, operands, parameters) -> results, which are recorded by other equations. None, as rule or result: by one of
-    this operation."""
-
-    fold: Any = None
-    """(*literals) -> the result as a literal, or None. None: the equation is always recorded."""
+    def gets_context_mesh(self, avals: Sequence[Aval]) -> bool:
+        """Returns whether results get the context mesh, for operands of types without one."""
+        return self.defaults_to_context_mesh
 
     def has_own_constants(self, params: dict) -> bool:
         """Returns whether XLA computes it with constants of its own, into which it folds others."""
         return self.folding is Folding.OWN
 
-    # ---- transformations
-
-    def jvp(self, primals: Sequence[Val], tangents: Sequence[Ct], **params: Any) -> tuple[list[Val], list[Ct]]:
-        """The results and their tangents; a tangent that is known to be zero is a `Zero`."""
-        raise no_rule(self, "Differentiation rule")
-
-    linearize: Any = None
-    """(nonzero tangents, primals) -> (results, which have nonzero tangents, function of nonzero tangents). None, as
-    rule or result: `jvp` is used."""
-
-    def transpose(self, cts: Sequence[Ct], *operands: Val, **params: Any) -> Sequence[Ct | None]:
-        """The cotangents of operands that are `UndefinedPrimal`, and None for the others."""
-        raise no_rule(
-            self,
-            "Transpose rule (for reverse-mode differentiation)",
-            ". jax.linear_transpose takes linear functions, jax.vjp any; a primitive of yours needs a transpose rule.",
-        )
-
-    def batch(
-        self, axis: Axis, operands: Sequence[Val], dims: Sequence[int | None], **params: Any
-    ) -> tuple[Sequence[Val], Sequence[int | None]]:
-        """The results and their batch dimensions; `dims` are those of the operands, None: not batched."""
-        raise no_rule(self, "Batching rule")
-
     def names_axis(self, params: dict) -> tuple:
         """The axis names in the parameters; `batch` is called for them, also if no operand is batched."""
         return ()
-
-    # ---- operations with jaxprs among their parameters
 
     def bodies(self, params: dict) -> Iterable[Jaxpr]:
         """The jaxprs among the parameters."""
         return jaxprs_in_params(params)
 
-    def dce(self, used: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-        """(used results) -> (used operands, pruned equation or None); at least one is used, or there are effects."""
-        return [True] * len(eqn.invars), eqn
-
-    partial_eval: Any = None
-    """(trace of the unknown part, operands, which are unknown) -> results, also where none is unknown. None: if one is,
-    all results are."""
-
-    partial_eval_custom: Any = None
-    """(equation, which operands are unknown, policy) -> its known and its staged part. None, as rule or result: the
-    equation is known if all operands are."""
-
-    lift: Any = None
-    """(equation, which operands are constants, lift_body) -> the equation with its jaxprs' constants as operands;
-    lift_body(jaxpr, which inputs are constants) -> (jaxpr with leading inputs, new operands)."""
-
-    to_lo: Any = None
-    """(operands, parameters) -> results, for values or jaxprs of hi types, by operations on lo types."""
-
     def body_context(self, params: dict) -> AbstractContextManager:
         """The context manager under which the jaxprs among the parameters are traced or checked."""
         return nullcontext()
 
-    show_params: Any = None
-    """(equation) -> the parameters that the printed equation names, or None for all. None: all of them."""
+    def dce(self, used: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
+        """(used results) -> (used operands, pruned equation or None); at least one is used, or there are effects."""
+        return [True] * len(eqn.invars), eqn
 
 
 class FirstOrder(Primitive):
@@ -248,7 +212,7 @@ class FirstOrder(Primitive):
 class Linear1(Primitive):
     """An operation linear in its one operand."""
 
-    reduction_state = state_of_first
+    reduction_state: Any = state_of_first
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)

@@ -286,12 +286,12 @@ class _Printer:
 
     def eqn(self, eqn: Any) -> Iterator:
         custom = self.options.custom_pp_eqn_rules
-        if custom and (show := getattr(eqn.primitive, "show_eqn", None)) is not None:
+        if custom and (show := eqn.primitive.show_eqn) is not None:
             text = show(eqn, self.name)
             yield text if self.options.use_color else _MARKS.sub("", text)
             yield from self.source_note(eqn)
             return
-        if custom and (param := getattr(eqn.primitive, "inherits_names", None)) is not None:
+        if custom and (param := eqn.primitive.inherits_names) is not None:
             inner = _open(eqn.params[param])
             if inner not in self.shared:
                 self.share_names(inner.invars, eqn.invars)

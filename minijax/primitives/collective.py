@@ -17,9 +17,9 @@ from minijax.base.dims import canonical_axis
 from minijax.base.source import hide_frames
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
+from minijax.ir.result_types import vma_rule
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof, varying_axes
-from minijax.ir.typing import vma_rule
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, strong
 from minijax.primitives.counting import broadcasted_iota
@@ -145,8 +145,7 @@ class PExtremum(AllReduce):
     def vma_rule(self, avals, params):
         return vma_rule(self, avals, params, varying_axes(avals[0]).difference(params["axes"]))
 
-    jvp = Primitive.jvp
-    transpose = Primitive.transpose
+    jvp = transpose = None
 
     def repeated(self, x, size):
         return x

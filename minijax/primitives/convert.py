@@ -11,9 +11,9 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as
+from minijax.ir.result_types import sharded_equally
 from minijax.ir.trace import Tracer, as_literal, with_literal
 from minijax.ir.types import ShapedArray, TypedNumber, Zero, scalar_of, typed_value, typeof, unwrapped, value_kinds
-from minijax.ir.typing import sharded_equally
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.moving import as_array_or_constant, move_axis

@@ -12,8 +12,8 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.primitive import FirstOrder, Folding, fold_as, is_undefined_primal
+from minijax.ir.result_types import state_of_factors, state_of_terms
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ir.typing import state_of_factors, state_of_terms
 from minijax.partition.explicit import common_sharding, merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type, strong

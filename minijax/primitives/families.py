@@ -17,9 +17,9 @@ from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import FirstOrder, Primitive, UndefinedPrimal, is_undefined_primal
+from minijax.ir.result_types import state_of_elements, state_of_terms
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
-from minijax.ir.typing import state_of_elements, state_of_terms
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
@@ -170,7 +170,10 @@ def reduce_scalars_like(operands: Sequence) -> list | None:
 class SameShape(FirstOrder):
     """An operation whose operands are broadcast together, with results of their common shape."""
 
-    defaults_to_context_mesh, without_context_mesh = True, (1,)
+    defaults_to_context_mesh = True
+
+    def gets_context_mesh(self, avals):
+        return len(avals) != 1
 
     def __init__(self, name: str, accepts: Kinds):
         self.name = name
@@ -296,17 +299,13 @@ class Elementwise(SameShape):
         super().__init__(name, accepts)
         self.hlo = hlo
         self.rules = jvp
+        if not jvp and type(self).jvp is Elementwise.jvp:
+            self.jvp = None
 
     def lower(self, e, ins, outs, *operands, **params):
         return [emit_nary(e, self.hlo, self.broadcast(e, ins, outs[0], operands), ins, outs[0])]
 
-    def has(self, rule):
-        lacks = rule == "jvp" and getattr(self.jvp, "__func__", None) is Elementwise.jvp and not self.rules
-        return not lacks and super().has(rule)
-
     def jvp(self, primals, tangents, **params):
-        if not self.rules:
-            super().jvp(primals, tangents)
         (out,) = self.bind_all(primals, params)
         if self.rules[0] is ZERO:
             return [out], [Zero.from_primal_value(out)]

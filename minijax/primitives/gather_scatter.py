@@ -15,9 +15,9 @@ from minijax.base.util import named
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.jaxpr import DebugInfo, Jaxpr
 from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
+from minijax.ir.result_types import state_of_terms
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ir.typing import state_of_terms
 from minijax.partition.explicit import entries_of
 from minijax.primitives import elementwise, moving
 from minijax.primitives.counting import iota

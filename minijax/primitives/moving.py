@@ -12,9 +12,9 @@ from minijax.base import config, dims, dtypes, source
 from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
 from minijax.ir.primitive import Axis, FirstOrder, Folding, Linear1, fold_as
+from minijax.ir.result_types import sharded_without_axes
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar_of, typeof
-from minijax.ir.typing import sharded_without_axes
 from minijax.partition.explicit import merged_entries, reshaped_entries, typed_sharding
 from minijax.partition.meshes import axes_of, explicit_meshes
 from minijax.partition.shardings import NamedSharding

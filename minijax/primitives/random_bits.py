@@ -10,8 +10,8 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import Primitive
+from minijax.ir.result_types import state_of_first
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ir.typing import state_of_first
 from minijax.partition.explicit import sharding_in_type
 from minijax.primitives import moving
 from minijax.primitives.dynamic_slice import dynamic_update_slice

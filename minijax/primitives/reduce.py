@@ -14,8 +14,8 @@ from minijax.base.dtypes import DTypeLike
 from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.ir.primitive import FirstOrder, Folding, Primitive, fold_as
+from minijax.ir.result_types import sharded_without_axes
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.ir.typing import sharded_without_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul

@@ -17,8 +17,14 @@ from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import max_dim
 from minijax.ir import state
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as, is_undefined_primal
+from minijax.ir.result_types import (
+    sharded_as_all,
+    sharded_as_first,
+    sharded_without_axes,
+    state_of_elements,
+    state_of_first,
+)
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
-from minijax.ir.typing import sharded_as_all, sharded_as_first, sharded_without_axes, state_of_elements, state_of_first
 from minijax.partition.explicit import common_sharding, entries_of, sharding_in_type
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives import moving

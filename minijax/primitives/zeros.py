@@ -10,8 +10,8 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, FirstOrder, Folding, Primitive, fold_as, is_undefined_primal
+from minijax.ir.result_types import state_of_terms
 from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof
-from minijax.ir.typing import state_of_terms
 from minijax.partition.explicit import merged_entries
 from minijax.partition.meshes import explicit_meshes
 from minijax.partition.shardings import unsharded

@@ -13,6 +13,7 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
+from minijax.ir.rules import no_rule
 from minijax.ir.trace import (
     DynamicJaxprTracer,
     Trace,
@@ -96,7 +97,8 @@ class BatchTrace(Trace):
         values, dims = self.split(operands)
         if dims.count(None) == len(dims) and self.axis.name not in primitive.names_axis(params):
             return self.parent.process(primitive, values, params)
-        return self.join(*called_under(self.beneath, primitive.batch, self.axis, values, dims, **params))
+        rule = primitive.batch or no_rule(primitive, "batch")
+        return self.join(*called_under(self.beneath, rule, self.axis, values, dims, **params))
 
 
 def batched(fun: Callable, axis: Axis, dims: Sequence) -> tuple[Callable, list]:

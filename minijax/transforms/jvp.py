@@ -12,6 +12,7 @@ from minijax.base.thread import called_under
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import Ref
+from minijax.ir.rules import no_rule
 from minijax.ir.trace import Trace, Tracer, eval_jaxpr, referent, trace_to_jaxpr
 from minijax.ir.types import Zero, is_float0, of_type, register_value_type, typeof
 from minijax.primitives.moving import as_array_or_constant
@@ -101,7 +102,8 @@ class JVPTrace(DualTrace):
         if all([t is None or type(t) is Zero for t in tangents]):
             return self.parent.process(primitive, primals, params)
         tangents = with_zeros(primals, tangents)
-        return self.join(*called_under(self.beneath, primitive.jvp, primals, tangents, **params))
+        rule = primitive.jvp or no_rule(primitive, "jvp")
+        return self.join(*called_under(self.beneath, rule, primals, tangents, **params))
 
 
 def zero_if_float0(t: Any) -> Any:

@@ -8,6 +8,7 @@ from minijax.base.mask import Mask
 from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.primitive import UndefinedPrimal
+from minijax.ir.rules import no_rule
 from minijax.ir.trace import environment, trace_to_jaxpr, values_of
 from minijax.ir.types import AbstractValue, Aval, ShapedArray, Zero, typeof
 from minijax.partition.meshes import abstract_context, use_abstract_mesh
@@ -105,7 +106,8 @@ def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, An
             return
         results = [Zero(v.aval.to_ct_aval()) if ct is None else ct for v, ct in zip(eqn.outvars, results, strict=True)]
     operands = values_of(eqn.invars, env)
-    cts_in = eqn.primitive.transpose(results, *operands, **eqn.params)
+    rule = eqn.primitive.transpose or no_rule(eqn.primitive, "transpose")
+    cts_in = rule(results, *operands, **eqn.params)
     for a, ct in zip(eqn.invars, cts_in, strict=True):
         if a in linear and ct is not None and type(ct) is not Zero:
             _accumulate(cts, a, ct)

@@ -40,6 +40,8 @@ F32 = Type("f32[]")
 class Stand:
     """A primitive with a name, that leaves out the parameters that are None and that it lists."""
 
+    show_eqn = inherits_names = None
+
     def __init__(self, name, left_out=(), always_left_out=()):
         self.name = name
         self.left_out = left_out

@@ -10,8 +10,8 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Linear1
+from minijax.ir.result_types import sharded_equally
 from minijax.ir.types import ShapedArray, typeof
-from minijax.ir.typing import sharded_equally
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import dynamic_update_slice

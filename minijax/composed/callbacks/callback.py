@@ -15,8 +15,8 @@ from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import evaluate
 from minijax.hlo.spell import physical
 from minijax.ir.effects import IOEffect, OrderedIOEffect
+from minijax.ir.result_types import no_reduction_state
 from minijax.ir.types import ShapedArray, token_type, typeof
-from minijax.ir.typing import no_reduction_state
 from minijax.partition.shardings import Sharding, SingleDeviceSharding
 from minijax.run.arrays import transfer
 from minijax.run.arrays.array import ArrayImpl, put_host, signature, wrapped

@@ -7,7 +7,6 @@ from typing import Any
 from minijax.composed.linalg.matrices import matmul, transposed, tril
 from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.higher.cond import cond
-from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
@@ -60,7 +59,7 @@ class CholeskyUpdate(Linalg):
     name = "cholesky_update"
     accepts = FLOAT
     ranks = (2, 1)
-    batch = Primitive.batch
+    batch = None
 
     def check(self, avals):
         super().check(avals)

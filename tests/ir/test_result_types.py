@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from minijax.base.errors import ShardingTypeError
+from minijax.ir.result_types import result_types
 from minijax.ir.types import ManualAxisType, ShapedArray
-from minijax.ir.typing import result_types
 from minijax.partition.memory import Host
 from minijax.partition.meshes import AbstractMesh, AxisType
 from minijax.primitives.elementwise import add_p, mul_p, sin_p

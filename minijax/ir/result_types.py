@@ -11,6 +11,7 @@ from typing import Any
 from minijax.base.errors import ShardingTypeError
 from minijax.ir.jaxpr import NO_EFFECTS
 from minijax.ir.refs import AbstractRef, passed_ref
+from minijax.ir.rules import no_rule
 from minijax.ir.types import NOT_MANUAL, Aval, ManualAxisType, ShapedArray, space_of, varying_axes
 from minijax.partition.explicit import (
     check_divides,
@@ -34,7 +35,7 @@ def result_types(primitive: Any, avals: Types, params: dict) -> tuple[list[Aval]
     """The types of the results, and the effects, of an operation on operands of these types."""
     if not primitive.has_bodies and primitive.effects is None:
         _check_no_refs(primitive, avals)
-    outs = primitive.infer(*avals, **params)
+    outs = (primitive.infer or no_rule(primitive, "infer"))(*avals, **params)
     requested = params.get(primitive.sharding_param)
     if explicit_meshes or primitive.vma_rule or requested is not None or not all(map(_is_plain, avals)):
         outs = _sharded(primitive, avals, outs, requested, params)
@@ -74,7 +75,7 @@ def _sharded(primitive: Any, avals: Types, outs: list[Aval], requested: Any, par
         return [o.update(sharding=sharding_in_type(requested, o.ndim)) for o in outs]
     if has_mesh(avals):
         return _by_rule(primitive, avals, outs, params)
-    if explicit_meshes and primitive.defaults_to_context_mesh and len(avals) not in primitive.without_context_mesh:
+    if explicit_meshes and primitive.gets_context_mesh(avals):
         return _over_context_mesh(outs)
     return outs
 
