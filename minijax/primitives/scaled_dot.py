@@ -12,6 +12,7 @@ from minijax.base import cache, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive
+from minijax.ir.rules import no_lowering
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
@@ -85,7 +86,7 @@ class ScaledMatmul(Primitive):
     def lower(self, e, ins, outs, *operands, preferred_element_type):
         wanted = _DEQUANTIZED.get(np.dtype(preferred_element_type).name)
         if e.platform != "cuda":
-            return super().lower(e, ins, outs, *operands)
+            no_lowering(self, e.platform)
         if wanted is None:
             raise KeyError(f"scaled_matmul has no products of {np.dtype(preferred_element_type)}")
         details = dict(lhs_batch_dimensions=[0], rhs_batch_dimensions=[0], dequantize_type=wanted)
