@@ -19,7 +19,8 @@ minijax.ir.effects: Effect
 minijax.ir.jaxpr: DebugInfo DropVar jaxprs_in_params
 minijax.ir.check: check_jaxpr
 minijax.interop.calls: CallPrimitive
-minijax.interop.introspection: Effects concrete_or_error find_top_trace gensym get_opaque_trace_state new_jaxpr_eqn
+minijax.ir.concrete: concrete_or_error
+minijax.interop.introspection: Effects find_top_trace gensym get_opaque_trace_state new_jaxpr_eqn
     no_effects primal_dtype_to_tangent_dtype valid_jaxtype
 """,
         "jax.core.{0} is deprecated. Use jax.errors.{0}.": {

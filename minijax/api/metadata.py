@@ -10,7 +10,7 @@ from typing import Any
 from minijax.base import source, tree
 from minijax.calls.marked_calls import MarkedCall, compute_on_p, fused_call_p, xla_metadata_call_p
 from minijax.dispatch.jit import JitOptions
-from minijax.dispatch.jitted import Engine, Resolved, Traced
+from minijax.dispatch.jitted import Engine, Resolved, TracedFunction
 from minijax.hlo.emitter import COMPUTE_TYPES
 from minijax.ir.body import check_callable, signature_of
 from minijax.ir.context import ContextChange
@@ -131,7 +131,7 @@ def fused(*, out_spaces: Any) -> Callable[[Callable], Callable]:
 def _as_call(
     primitive: MarkedCall,
     f: Callable,
-    params: Callable[[Traced], dict],
+    params: Callable[[TracedFunction], dict],
     within: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext,
     space: MemorySpace | None = None,
 ) -> Callable:

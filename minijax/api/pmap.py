@@ -11,7 +11,7 @@ from minijax.base import tree
 from minijax.base.dims import canonical_axis
 from minijax.base.source import boundary
 from minijax.dispatch.jit import JitOptions
-from minijax.dispatch.jitted import Call, Engine, Resolved, Traced
+from minijax.dispatch.jitted import Arguments, Engine, Resolved, TracedFunction
 from minijax.higher.shard_map import shard_map_p
 from minijax.ir.body import check_callable, function_name, signature_of, wrapping
 from minijax.ir.types import typeof
@@ -87,7 +87,7 @@ class _Engine(Engine):
         run = super()._compile(resharded(operands), call)
         return None if run is None else lambda operands: run(resharded(operands))
 
-    def shardings(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
+    def shardings(self, traced: TracedFunction, call: Arguments) -> tuple[tuple, tuple]:
         """Returns the shardings of arguments and results, from the specs of the traced function's `shard_map`."""
         (eqn,) = (eqn for eqn in traced.closed.eqns if eqn.primitive is shard_map_p)
         mesh, count = eqn.params["mesh"], call.treedef.num_leaves

@@ -28,7 +28,7 @@ from minijax.dispatch.dumps import dump_jaxpr
 from minijax.dispatch.executable import Executable, compile_lowered, compile_uncached
 from minijax.dispatch.explain import CacheInfo, Explanation, why
 from minijax.dispatch.jit import specified
-from minijax.dispatch.jitted import Call, Engine, Jitted, Memory, Traced as TracedCall
+from minijax.dispatch.jitted import Arguments, Engine, Jitted, Memory, TracedFunction
 from minijax.dispatch.lowering import LoweredProgram, lower_program, lowering_logged
 from minijax.dispatch.operands import argument_type, operands_of, parse
 from minijax.dispatch.placement import (
@@ -55,7 +55,7 @@ from minijax.run.programs import bindings
 from minijax.run.programs.compile import Loaded, hlo_computation, hlo_text, module_cost
 from minijax.run.programs.compiled_shardings import has_sharding
 from minijax.run.watching import profiler
-from minijax.transforms.discharge import discharged, stored as stored_in, values_of
+from minijax.transforms.discharge import checked_write, dereferenced, discharged
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 
 
@@ -119,7 +119,7 @@ class Traced(Stage):
     `jaxpr` is its program, `out_info` describes its results, and `lower()` is the next stage.
     """
 
-    def __init__(self, engine: Engine, traced: TracedCall, call: Call, signatures: Sequence[Signature]):
+    def __init__(self, engine: Engine, traced: TracedFunction, call: Arguments, signatures: Sequence[Signature]):
         self._engine, self._of, self._call = engine, traced, call
         self._signatures = signatures
         self._name, self.in_tree, self.out_tree = engine.name, call.treedef, traced.out_tree
@@ -484,13 +484,13 @@ class Compiled(Stage):
         """Runs the executable on the values of references, and stores their final values."""
         self._check(leaves, treedef)
         leaves = [*self._captured, *leaves]
-        operands, _ = operands_of(values_of(leaves))
+        operands, _ = operands_of(dereferenced(leaves))
         self._check_shardings(operands)
         results = self._executable(operands)
         own = len(self._out_avals)
         for i, value in zip(self._written, results[own:], strict=True):
             if is_ref(leaves[i]):
-                leaves[i]._value = stored_in("swap", leaves[i], value)
+                leaves[i]._value = checked_write("swap", leaves[i], value)
         return self.out_tree.unflatten(results[:own])
 
     def _check(self, leaves: Sequence, treedef: Any) -> None:

@@ -26,7 +26,7 @@ from minijax.ir.types import Aval, ShapedArray, typeof
 from minijax.partition.explicit import joined_entry
 from minijax.partition.meshes import axes_of
 from minijax.primitives.counting import iota
-from minijax.transforms.batch import BatchTracer, batch_flat, place
+from minijax.transforms.batch import BatchTracer, batch_flat, move_batch_dim
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -227,7 +227,7 @@ def _batch_refs(run: Callable, refs: list[int], axis: Axis, leaves: Sequence, ax
     values = [freeze(x) if i in refs else x for i, x in enumerate(leaves)]
     results, dims = batch_flat(of_values, axis, values, axes)
     for i in reversed(refs):
-        leaves[i][...] = place(results.pop(), dims.pop(), axes[i], axis)
+        leaves[i][...] = move_batch_dim(results.pop(), dims.pop(), axes[i], axis)
     return results, dims
 
 
@@ -295,7 +295,7 @@ def _place_result(fun: Callable, x: Any, d: int | None, out_axis: int | None, ax
             f"axis {out_axis} is out of bounds for array of dimension {ndim}: vmap out_axes of the output at "
             f"{path} of {function_name(fun)}"
         )
-    return place(x, d, out_axis % ndim, axis)
+    return move_batch_dim(x, d, out_axis % ndim, axis)
 
 
 def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval | None, int | None]]) -> Axis:

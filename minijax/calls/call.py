@@ -13,7 +13,7 @@ from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun
 from minijax.ir.types import Zero, hi_classes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import discharge_jaxpr, discharged, values_of
+from minijax.transforms.discharge import dereferenced, discharge_jaxpr, discharged
 from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
@@ -102,7 +102,7 @@ class Call(Inlined):
         """See `DischargeableCall`."""
         body = self.body(params)
         n = len(body.outvars)
-        values = values_of(operands, body.debug_info)
+        values = dereferenced(operands, body.debug_info)
         call = self.calling(params, discharge_jaxpr(body), values, range(len(operands)), range(n))
         return *call, lambda results: (results[:n], results[n:])
 

@@ -10,7 +10,7 @@ from minijax.ir.primitive import Axis, Primitive, is_undefined_primal
 from minijax.ir.refs import REF_EFFECT, AbstractRef, is_ref
 from minijax.ir.types import Aval, Ct, Val, Zero, hi_classes, is_float0, typeof
 from minijax.primitives.zeros import add_any, instantiate, nonzero_mask
-from minijax.transforms.batch import batch_flat, fit_cotangent, place, with_axis
+from minijax.transforms.batch import batch_flat, fit_cotangent, move_batch_dim, with_axis
 from minijax.transforms.jvp import with_zeros
 
 
@@ -148,7 +148,7 @@ class VmapOf(VJPHiPrimitive):
         """Maps a flat function. Its first results have the axis at `out_dims`, the remaining ones in front."""
         results, at = batch_flat(fun, self.axis_data, leaves, dims)
         out_dims = [*out_dims, *repeat(0, len(results) - len(out_dims))]
-        return [place(x, d, to, self.axis_data) for x, d, to in zip(results, at, out_dims, strict=True)]
+        return [move_batch_dim(x, d, to, self.axis_data) for x, d, to in zip(results, at, out_dims, strict=True)]
 
     def expand(self, *args):
         def run(*xs):

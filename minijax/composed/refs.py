@@ -21,12 +21,12 @@ from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
-from minijax.primitives.moving import as_array_or_constant, full
+from minijax.primitives.moving import as_array_or_constant, filled_by_value
 from minijax.primitives.structural import pad
 from minijax.primitives.zeros import instantiate
 from minijax.run.arrays.array import Array, ArrayImpl, copied
-from minijax.transforms.batch import BatchTrace, batch_flat, place
-from minijax.transforms.discharge import mixed_error, stored
+from minijax.transforms.batch import BatchTrace, batch_flat, move_batch_dim
+from minijax.transforms.discharge import checked_write, mixed_error
 
 
 def _is_recording() -> bool:
@@ -110,7 +110,7 @@ class EmptyRef(RefOperation):
         if trace.keeps_refs:
             return Primitive.rebind(self, trace, operands, params)
         ty = params["ty"]
-        return [Ref(ty.raise_val(*[full(a.shape, np.zeros((), a.dtype)[()]) for a in ty.lo_ty()]))]
+        return [Ref(ty.raise_val(*[filled_by_value(a.shape, np.zeros((), a.dtype)[()]) for a in ty.lo_ty()]))]
 
     def infer(self, *, ty, memory_space):
         return [AbstractRef(ty, memory_space)]
@@ -211,7 +211,7 @@ def view_text(ref: Any, path: Path, arrays: Sequence, name: Callable) -> str:
     """A view of a reference as jaxprs print it; `name` gives the names of variables."""
     names = [str(a.val) if isinstance(a, Literal) else name(a, False) for a in arrays]
     text = "".join(_index_text(index, names, arrays) for index in path)
-    return show.place(name(ref, False) + (text or "[...]"))
+    return show.mark_reference(name(ref, False) + (text or "[...]"))
 
 
 class Indexed(RefOperation):
@@ -254,7 +254,7 @@ class Get(Indexed):
         unnamed = Axis(None, axis.size)
         read = lambda *arrays: [read_view(values, path, arrays)]  # noqa: E731
         (result,), (dim,) = batch_flat(read, unnamed, operands[1:], dims[1:])
-        return [place(result, dim, 0, unnamed)], [0]
+        return [move_batch_dim(result, dim, 0, unnamed)], [0]
 
     def show_eqn(self, eqn, name):
         return f"{name(eqn.outvars[0], True)} <- {self.text_of(eqn, name, 1)}"
@@ -352,7 +352,7 @@ def _check_mapped(name: str, ref: Ref) -> None:
 
 
 def write(primitive: Primitive, ref: Ref, value: Any) -> None:
-    ref._value = stored(primitive.name, ref, value)
+    ref._value = checked_write(primitive.name, ref, value)
 
 
 new_ref_p, freeze_p, get_p, swap_p, addupdate_p = NewRef(), Freeze(), Get(), Swap(), AddUpdate()

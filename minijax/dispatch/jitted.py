@@ -85,7 +85,7 @@ class Unhashable(Static):
         return id(self)
 
 
-class Call(NamedTuple):
+class Arguments(NamedTuple):
     """The arguments of one call: the leaves of the dynamic ones, their tree, and the static ones as a key."""
 
     leaves: Sequence
@@ -94,7 +94,7 @@ class Call(NamedTuple):
     given: tuple  # the dynamic (args, kwargs)
 
 
-class Traced(NamedTuple):
+class TracedFunction(NamedTuple):
     """A function's jaxpr for one kind of arguments."""
 
     closed: ClosedJaxpr
@@ -336,7 +336,7 @@ class Engine:
         return self._call_traced(call) if run is None else run(operands)
 
     # The result is cached with the function, and must not refer to it.
-    def _compile(self, operands: Sequence, call: Call) -> Callable[[Sequence], Any] | None:
+    def _compile(self, operands: Sequence, call: Arguments) -> Callable[[Sequence], Any] | None:
         """A function of operands that runs calls with such arguments; None if each call must be traced anew."""
         count, call = self.memory.count, call._replace(leaves=operands)
         traced = self.traced(call)
@@ -352,16 +352,16 @@ class Engine:
         run = executable.tree_caller(operands, traced.out_tree)
         return key_reuse.watched(run, traced.closed, "jit-compiled function")
 
-    def flatten(self, args: tuple, kwargs: dict) -> Call:
+    def flatten(self, args: tuple, kwargs: dict) -> Arguments:
         nums, names = self.resolved.static_nums, self.resolved.static_names
         if not nums and not (names and kwargs):
-            return Call(*tree.flatten((args, kwargs)), (), (args, kwargs))
+            return Arguments(*tree.flatten((args, kwargs)), (), (args, kwargs))
         at = _in_range(nums, len(args))
         static = [(i, self._static(args[i], i)) for i in at]
         static += [(k, self._static(kwargs[k], k)) for k in sorted(names) if k in kwargs]
         positional = tuple(a for i, a in enumerate(args) if i not in at)
         dynamic = positional, {k: v for k, v in kwargs.items() if k not in names}
-        return Call(*tree.flatten(dynamic), tuple(static), dynamic)
+        return Arguments(*tree.flatten(dynamic), tuple(static), dynamic)
 
     def _static(self, value: Any, where: int | str) -> Static:
         try:
@@ -375,7 +375,7 @@ class Engine:
                 "tuple or a frozen value, or make the argument dynamic."
             ) from None
 
-    def _call_traced(self, call: Call, key: tuple | None = None) -> Any:
+    def _call_traced(self, call: Arguments, key: tuple | None = None) -> Any:
         """Binds the call as a `jit` equation; its trace is stored under `key` for other calls of plain arguments."""
         if self.options.compiler_options and type(state.thread.trace) is JaxprTrace:
             raise ValueError(
@@ -391,7 +391,7 @@ class Engine:
         operands = [*traced.captured, *map(as_value, call.leaves)]
         return traced.out_tree.unflatten(jit_p.bind_all(operands, traced.params))
 
-    def params(self, traced: Traced, call: Call) -> dict:
+    def params(self, traced: TracedFunction, call: Arguments) -> dict:
         """The parameters of a call's equation."""
         donated = [False] * len(traced.captured) + self.donated(call)
         o = self.options
@@ -404,7 +404,7 @@ class Engine:
         kept = o.keep_unused, o.inline, o.compiler_options
         return call_params(traced.closed, self.name, donated, *kept, ins, outs, in_layouts, out_layouts)
 
-    def shardings(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
+    def shardings(self, traced: TracedFunction, call: Arguments) -> tuple[tuple, tuple]:
         """The shardings of the leaves of the dynamic arguments and of the results; () if all are unspecified."""
         options = self.options
         args, kwargs = call.treedef.children()
@@ -415,7 +415,7 @@ class Engine:
             leaf_shardings(options.caller, "out_shardings", options.out_shardings, traced.out_tree),
         )
 
-    def layouts(self, traced: Traced, call: Call) -> tuple[tuple, tuple]:
+    def layouts(self, traced: TracedFunction, call: Arguments) -> tuple[tuple, tuple]:
         """The layouts of the leaves of the dynamic arguments and of the results; () if all are unspecified."""
         o = self.options
         return (
@@ -423,7 +423,7 @@ class Engine:
             leaf_layouts("out_shardings", o.out_shardings, traced.out_tree),
         )
 
-    def program_options(self, traced: Traced, call: Call) -> ProgramOptions:
+    def program_options(self, traced: TracedFunction, call: Arguments) -> ProgramOptions:
         o = self.options
         device, is_pjit = o.device, o.caller == "pjit"
         if (device or o.backend) and (legacy_context_mesh() if is_pjit else context_mesh()) is not None:
@@ -439,7 +439,7 @@ class Engine:
 
     # ---- tracing ------------------------------------------------------------------------------------
 
-    def donated(self, call: Call) -> list[bool]:
+    def donated(self, call: Arguments) -> list[bool]:
         """Flags that mark the donated leaves of the dynamic arguments."""
         nums, names = self.resolved.donate_nums, self.resolved.donate_names
         if not nums and not names:
@@ -455,16 +455,16 @@ class Engine:
             flags += [k in names] * child.num_leaves
         return flags
 
-    def argument_names(self, call: Call) -> tuple[str, ...]:
+    def argument_names(self, call: Arguments) -> tuple[str, ...]:
         """A name for each leaf of the dynamic arguments."""
         return argument_names(self.signature, call.treedef, call.static, call.given)
 
-    def traced(self, call: Call) -> Traced:
+    def traced(self, call: Arguments) -> TracedFunction:
         """The function's jaxpr for these arguments, traced at the first call."""
         avals = leaf_types(self.fun, call.leaves, argument_type, functools.partial(self.argument_names, call))
         return self.traced_for(avals, call)
 
-    def traced_for(self, avals: tuple, call: Call) -> Traced:
+    def traced_for(self, avals: tuple, call: Arguments) -> TracedFunction:
         """As `traced`, for arguments of these types."""
         key = self._trace_key(avals, call)
         traces = self.memory.traces
@@ -476,10 +476,10 @@ class Engine:
         self._note(key, call, info, is_trace=True)
         return traces.once(key, self._trace, avals, call.treedef, call.static, info)
 
-    def _trace_key(self, avals: tuple, call: Call) -> tuple:
+    def _trace_key(self, avals: tuple, call: Arguments) -> tuple:
         return (*state.trace_key(), avals, call.treedef, call.static)
 
-    def _note(self, key: tuple, call: Call, info: DebugInfo, is_trace: bool) -> None:
+    def _note(self, key: tuple, call: Arguments, info: DebugInfo, is_trace: bool) -> None:
         """Records the arguments of this trace, or of this program of a cached trace, for explanations."""
         self.memory.count += is_trace
         names = info.arg_names or ()
@@ -488,14 +488,14 @@ class Engine:
         described = explain.describe(self.memory.number, (self.options, self.resolved), names, key, signatures)
         explain.note(self.fun, info.func_src_info, described, self.by_user, is_trace)
 
-    def _trace(self, avals: tuple, treedef: Any, static: tuple, info: DebugInfo) -> Traced:
+    def _trace(self, avals: tuple, treedef: Any, static: tuple, info: DebugInfo) -> TracedFunction:
         forbid_tracing(info.func_src_info)
         flat = Flat(self.fun, treedef, lambda dynamic: self.rebuild(dynamic, static))
         body = trace_flat(flat, avals, info, as_inputs_if_live, self.name)
         if key_reuse.is_on():
             key_reuse.signature(body.closed.jaxpr)  # raises for a key that is used twice
         is_single = tree.treedef_is_strict_leaf(body.out_tree)
-        return Traced(body.closed, body.captured, body.out_tree, info, {}, is_single)
+        return TracedFunction(body.closed, body.captured, body.out_tree, info, {}, is_single)
 
     def rebuild(self, dynamic: tuple, static: tuple) -> tuple[list, dict]:
         """Arguments with the static ones back in their places."""

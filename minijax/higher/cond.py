@@ -15,10 +15,11 @@ from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
 from minijax.ir.body import check_positional_aliases, merge_captured_inputs, trace_body, with_leading
 from minijax.ir.check import check_params, is_closed, same_types, types_text
+from minijax.ir.concrete import concrete_value
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Folding, is_undefined_primal
-from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
+from minijax.ir.trace import JaxprTrace, eval_jaxpr
 from minijax.ir.types import token_type, typeof
 from minijax.primitives.convert import convert, stop_gradient_p
 from minijax.primitives.counting import empty_of
@@ -27,7 +28,7 @@ from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import as_array_or_constant, axis_to_front, broadcast_in_dim, move_axis
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.discharge import discharge_jaxpr, values_of
+from minijax.transforms.discharge import dereferenced, discharge_jaxpr
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.lower_types import HiControlFlow
@@ -113,7 +114,7 @@ class Cond(HiControlFlow):
     def discharge(self, operands, refs, *, branches, **how):
         n = len(branches[0].outvars)
         new_params = dict(how, branches=tuple(map(discharge_jaxpr, branches)))
-        return values_of(operands, branches[0].debug_info), new_params, lambda results: (results[:n], results[n:])
+        return dereferenced(operands, branches[0].debug_info), new_params, lambda results: (results[:n], results[n:])
 
     def jvp(self, primals, tangents, *, branches, **how):
         nonzeros = nonzero_mask(tangents[1:])
@@ -396,7 +397,7 @@ def _cond(pred: Any, true_fun: Callable, false_fun: Callable, operands: tuple) -
     if not any(dtypes.issubdtype(aval.dtype, kind) for kind in (np.bool_, np.integer, np.floating)):
         raise TypeError(f"Pred type must be either boolean or number, got {aval.dtype.name}.")
     if _disable_jit.value:
-        known = concrete(pred)
+        known = concrete_value(pred)
         if known is not None:
             return true_fun(*operands) if bool(known) else false_fun(*operands)
     if isinstance(pred, (bool, int, float, np.generic, np.ndarray)):
@@ -419,11 +420,6 @@ def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
             "with `jnp.where` or `jnp.select`."
         )
     return aval
-
-
-def concrete(x: Any) -> Any:
-    """The concrete value of `x`, None if it is a tracer without one."""
-    return x.concrete_value() if isinstance(x, Tracer) else x
 
 
 @source.boundary
@@ -467,7 +463,7 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         return branches[0](*operands)
     last = len(branches) - 1
     if _disable_jit.value:
-        known = concrete(index)
+        known = concrete_value(index)
         if known is not None:
             return branches[min(max(int(known), 0), last)](*operands)
     if isinstance(index, (int, np.generic, np.ndarray)):

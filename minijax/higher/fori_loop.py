@@ -7,10 +7,10 @@ import numpy as np
 
 from minijax.base import config, source
 from minijax.base.symbolic.dimension import is_int
-from minijax.higher.cond import concrete
 from minijax.higher.scan import scan
 from minijax.higher.while_loop import while_loop
 from minijax.ir.body import with_name_of
+from minijax.ir.concrete import concrete_value
 from minijax.ir.types import typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, lt
@@ -64,7 +64,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
 
 def _known_range(lower: Any, upper: Any) -> range | None:
     """The range of the counter if the values of both bounds are known."""
-    bounds = [concrete(b) for b in (lower, upper)]
+    bounds = [concrete_value(b) for b in (lower, upper)]
     if not all(is_int(b) and b is not None and not typeof(b).shape for b in bounds):
         return None
     return range(*(int(b) if isinstance(b, int) else int(np.asarray(b).item()) for b in bounds))

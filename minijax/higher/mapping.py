@@ -15,7 +15,7 @@ from minijax.primitives.elementwise import add, bitwise_or
 from minijax.primitives.moving import reshape
 from minijax.primitives.sharding import cotangent_sharding, with_auto_axes
 from minijax.primitives.structural import concatenate, pad, rev, slice, slice_in_dim
-from minijax.transforms.batch import batch_flat, place
+from minijax.transforms.batch import batch_flat, move_batch_dim
 
 
 @source.boundary
@@ -95,7 +95,7 @@ def _vmapped(f: Callable, xs: Any, size: int) -> Any:
     leaves, treedef = tree.flatten(xs)
     flat, axis = Flat(f, tree.treedef_tuple((treedef,))), Axis(None, size)
     results, out_dims = batch_flat(flat, axis, leaves, [0] * len(leaves))
-    return flat.out_tree.unflatten([place(x, d, 0, axis) for x, d in zip(results, out_dims, strict=True)])
+    return flat.out_tree.unflatten([move_batch_dim(x, d, 0, axis) for x, d in zip(results, out_dims, strict=True)])
 
 
 @source.boundary

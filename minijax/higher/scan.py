@@ -27,8 +27,8 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import concatenate, index_in_dim
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
-from minijax.transforms.batch import batch_jaxpr, place
-from minijax.transforms.discharge import discharge_jaxpr, values_of
+from minijax.transforms.batch import batch_jaxpr, move_batch_dim
+from minijax.transforms.discharge import dereferenced, discharge_jaxpr
 from minijax.transforms.jvp import jvp_jaxpr, with_zeros
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.lower_types import HiControlFlow
@@ -118,7 +118,7 @@ class Scan(HiControlFlow):
         outs = (*range(n, n + k), *range(n), *range(n + k, n + len(refs)))
         body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
         inner = Slots(slots.consts - k, slots.carry + k)
-        values = values_of(operands, closed.debug_info)
+        values = dereferenced(operands, closed.debug_info)
         operands, params = [values[i] for i in ins], _with_body(params, body, inner)
         return operands, params, lambda results: (results[k : k + n], results[:k] + results[k + n :])
 
@@ -252,7 +252,7 @@ class Scan(HiControlFlow):
 
         (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
         in_dims = _batch_dims(batched, slots.consts + slots.carry)
-        in_front = [place(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
+        in_front = [move_batch_dim(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
         return self.bind_all(in_front, _with_body(params, body, slots)), _batch_dims(out_batched, slots.carry)
 
     def has_own_constants(self, params):

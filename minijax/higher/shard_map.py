@@ -30,7 +30,7 @@ from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.run.arrays.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import DischargeableCall, discharge_jaxpr, values_of
+from minijax.transforms.discharge import DischargeableCall, dereferenced, discharge_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values, raise_values
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
@@ -209,7 +209,7 @@ class ShardMap(DischargeableCall, OpenCall):
         last = [spec for aval, spec in rows if type(aval) is AbstractRef]
         with self.body_context(params):
             closed = discharge_jaxpr(closed_of(params["jaxpr"]))
-        call = self._called(params, closed, values_of(operands), params["in_specs"], [*outs, *last])
+        call = self._called(params, closed, dereferenced(operands), params["in_specs"], [*outs, *last])
         return *call, lambda results: (results[:n], results[n:])
 
     def to_lo(self, operands, params):

@@ -12,19 +12,20 @@ from minijax.base import config, source, tree
 from minijax.base.mask import Mask
 from minijax.calls.call import names_in, split_tangents
 from minijax.higher.check_bodies import fixpoint, trace_loop_body
-from minijax.higher.cond import concrete, keep_first_results
+from minijax.higher.cond import keep_first_results
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
 from minijax.ir import effects, state
 from minijax.ir.body import Body, trace_body, with_leading
+from minijax.ir.concrete import concrete_value
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Folding
 from minijax.ir.refs import is_ref
 from minijax.ir.types import ShapedArray, token_type
 from minijax.primitives.moving import as_array_or_constant
 from minijax.primitives.zeros import instantiate, nonzero_mask
-from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, place
-from minijax.transforms.discharge import discharge_jaxpr, values_of
+from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, move_batch_dim
+from minijax.transforms.discharge import dereferenced, discharge_jaxpr
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
@@ -78,7 +79,7 @@ class While(HiControlFlow):
         places = tuple([refs.index(x) if is_ref(x) else None for x in operands])
         of_cond, of_body, carry = ([x for x in group if not is_ref(x)] for group in loop.split(operands))
         # (predicate's constants, body's constants, carry) -> (the same without references, their values, carry)
-        values = [*of_cond, *of_body, *values_of(refs), *carry]
+        values = [*of_cond, *of_body, *dereferenced(refs), *carry]
         return values, _without_refs(loop, places, types)._asdict(), lambda results: (results[k:], results[:k])
 
     def regrouped(self, counts, params):
@@ -144,7 +145,7 @@ class While(HiControlFlow):
             body_jaxpr=batch_jaxpr_axes(loop.body_jaxpr, axis, (*body_dims, *own), own)[0],
         )
         *consts, inits = loop.split(operands)
-        inits = [place(x, d, want, axis) for x, d, want in zip(inits, carry_dims, own, strict=True)]
+        inits = [move_batch_dim(x, d, want, axis) for x, d, want in zip(inits, carry_dims, own, strict=True)]
         return self.bind_all([*consts[0], *consts[1], *inits], batched._asdict()), own
 
     def names_axis(self, params):
@@ -316,7 +317,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
     leaves, init_tree = tree.flatten(init_val)
     if _disable_jit.value:
         val = init_tree.unflatten(map(as_array_or_constant, leaves))
-        while flag := concrete(cond_fun(val)):
+        while flag := concrete_value(cond_fun(val)):
             val = body_fun(val)
         if flag is not None:
             return val

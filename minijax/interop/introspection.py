@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax.base import dtypes, errors
-from minijax.base.source import hide_frames
 from minijax.base.thread import set_trace, thread, under_trace
 from minijax.ir import context, state
 from minijax.ir.effects import Effect
@@ -60,21 +59,6 @@ def is_concrete(x: Any) -> bool:
 
 def to_concrete_value(x: Any) -> Any:
     return x.to_concrete_value() if isinstance(x, Tracer) else x if is_value(x) else None
-
-
-def concrete_or_error(force: Callable | None, val: Any, context: str = "") -> Any:
-    """Returns `force(val)`, or `val` if `force` is None. Raises ConcretizationTypeError for a traced value."""
-    try:
-        force = force or (lambda x: x)
-        if not isinstance(val, Tracer):
-            return force(val)
-        known = val.to_concrete_value()
-        if known is None:
-            raise errors.ConcretizationTypeError(val, context)
-        return force(known)
-    except Exception as error:
-        hide_frames(error)
-        raise
 
 
 def concretization_function_error(fun: Callable, suggest_astype: bool = False) -> Callable:

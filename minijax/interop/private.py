@@ -76,7 +76,8 @@ minijax.ir.jaxpr: DropVar Jaxpr ClosedJaxpr JaxprEqn Literal Var
 minijax.ir.refs: Ref
 minijax.partition.memory: MemorySpace
 minijax.hlo.spell: physical_aval=physical
-minijax.interop.introspection: TraceTag concrete_or_error full_lower is_constant_dim is_constant_shape
+minijax.ir.concrete: concrete_or_error
+minijax.interop.introspection: TraceTag full_lower is_constant_dim is_constant_shape
     primal_dtype_to_tangent_dtype set_current_trace take_current_trace to_concrete_value trace_ctx trace_state_clean
 minijax.interop.calls: call call_p closed_call_p
 minijax.ir.primitive: Primitive

@@ -5,7 +5,7 @@ A primitive may define how its equations are printed, by attributes that all hav
 `show_params(eqn)` returns the parameters to print, as pairs (None: all, sorted);
 `inherits_names` is the parameter whose jaxpr is printed with the names of the operands and results;
 `show_eqn(eqn, name)` returns the whole text, where `name(atom, typed)` gives the names of operands and results, and
-`place(text)` marks the part of a reference that is read or written.
+`mark_reference(text)` marks the part of a reference that is read or written.
 """
 
 import re
@@ -48,7 +48,7 @@ _CODES = {_PLAIN: ("39", "22"), _KEYWORD: ("34", "1"), _TYPE: ("35", "22"), _PLA
 _MARKS, _ESCAPES = re.compile(f"([{_PLAIN}{_KEYWORD}{_TYPE}{_PLACE}])"), re.compile("\x1b\\[[0-9;]*m")
 
 
-def place(text: str) -> str:
+def mark_reference(text: str) -> str:
     """Marks the text of the part of a reference that is read or written, which is coloured."""
     return f"{_PLACE}{text}{_PLAIN}"
 

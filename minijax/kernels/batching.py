@@ -18,9 +18,9 @@ from minijax.kernels.flows import sources_of_results
 from minijax.kernels.grid import INDEX
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
-from minijax.primitives.moving import broadcast_in_dim, full
+from minijax.primitives.moving import broadcast_in_dim, filled_by_value
 from minijax.primitives.structural import squeeze
-from minijax.transforms.batch import place
+from minijax.transforms.batch import move_batch_dim
 
 
 def batch(
@@ -39,7 +39,7 @@ def batch(
     operands, dims = list(operands), list(dims)
     for i, _ in params["input_output_aliases"]:
         at = i + mapping.num_dynamic_grid_bounds
-        operands[at], dims[at] = place(operands[at], dims[at], 0, axis), 0
+        operands[at], dims[at] = move_batch_dim(operands[at], dims[at], 0, axis), 0
     results = primitive.bind_all(operands, _batched(params, axis.size, dims[first:]))
     is_batched = _depend(params, dims[first:])
     if all(is_batched):
@@ -78,7 +78,7 @@ def _one_by_one(primitive: Primitive, axis: Axis, operands: Sequence, dims: Sequ
         results = primitive.bind_all(one, params)
         return [_updated(out, x, i) for out, x in zip(outs, results, strict=True)]
 
-    empty = [full((axis.size, *a.shape), np.zeros((), a.dtype)[()]) for a in params["out_avals"]]
+    empty = [filled_by_value((axis.size, *a.shape), np.zeros((), a.dtype)[()]) for a in params["out_avals"]]
     return fori_loop(0, axis.size, body, empty)
 
 

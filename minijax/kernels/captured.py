@@ -11,7 +11,7 @@ from minijax.ir.refs import Ref
 from minijax.kernels.blocks import Blocked
 from minijax.kernels.grid import INDEX
 from minijax.kernels.mapping import BlockMapping, GridMapping
-from minijax.transforms.discharge import values_of
+from minijax.transforms.discharge import dereferenced
 
 
 def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[list, dict, Callable]:
@@ -21,7 +21,7 @@ def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[
     """
     jaxpr, mapping = params["jaxpr"], params["grid_mapping"]
     count = len(jaxpr.constvars)
-    values = values_of(operands[:count])
+    values = dereferenced(operands[:count])
     first_in = mapping.num_index_operands
     split = first_in + mapping.num_inputs
     taken, n = [Var(v.aval) for v in jaxpr.constvars], mapping.num_outputs

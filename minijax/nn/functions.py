@@ -13,7 +13,7 @@ from minijax.api.custom import custom_jvp
 from minijax.base import config, dtypes, errors
 from minijax.base.dims import as_index
 from minijax.dispatch.jitted import jitted
-from minijax.interop.introspection import concrete_or_error
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.numpy.log1mexp import log1mexp as log1mexp
 from minijax.numpy.logsumexp import logsumexp

@@ -15,6 +15,7 @@ from minijax.base.source import hide_frames
 from minijax.base.symbolic.dimension import is_dim
 from minijax.dispatch.fused import fused
 from minijax.ir import state
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_hi_value, typeof, unwrapped
 from minijax.partition.shardings import Sharding
@@ -54,11 +55,8 @@ def value(name: str, x: Any) -> Any:
 def concrete(x: Any, name: str, argument: str) -> Any:
     """A concrete value as a NumPy or Python value. Raises ConcretizationTypeError for a traced one."""
     if isinstance(x, Tracer):
-        known = x.concrete_value()
-        if known is None:
-            where = f"the jnp.{name} argument '{argument}'" if name else argument
-            raise errors.ConcretizationTypeError(x, f"It arose in {where}. {errors.MAKE_STATIC}")
-        x = known
+        where = f"the jnp.{name} argument '{argument}'" if name else argument
+        x = concrete_or_error(None, x, f"It arose in {where}. {errors.MAKE_STATIC}")
     return np.asarray(x)[()] if isinstance(x, Array) else x
 
 

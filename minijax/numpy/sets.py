@@ -33,7 +33,7 @@ def _int(n: int) -> Any:
 
 
 def _zeros(shape: tuple) -> Any:
-    return moving.full(shape, _int(0))
+    return moving.filled_by_value(shape, _int(0))
 
 
 def _adjacent(x: Any) -> tuple[Any, Any]:
@@ -58,8 +58,8 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
         order = searching.lexsort(_take(keys, slice(None, None, -1)))
     aux = _take(aux, order)
     if not aux.size:
-        return aux, moving.full(aux.shape[:1], np.bool_(False)), order
-    first = moving.full((size,), np.bool_(True))
+        return aux, moving.filled_by_value(aux.shape[:1], np.bool_(False)), order
+    first = moving.filled_by_value((size,), np.bool_(True))
     after, before = _adjacent(aux)
     differs = lax.ne(after, before)
     if equal_nan and is_inexact(aux):
@@ -105,7 +105,7 @@ def _distinct(
     if inverse:
         inverses = _zeros((length,)) if is_empty else _inverse(mask, order)
     if counts:
-        tallies = moving.full(aux.shape[:1], _int(length)) if is_empty else _counts(mask, at, size)
+        tallies = moving.filled_by_value(aux.shape[:1], _int(length)) if is_empty else _counts(mask, at, size)
     return _Distinct(values, indices, inverses, tallies, reductions.sum(mask) if number else None)
 
 
@@ -257,7 +257,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) -> Any:
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(ar1, ar2))
     if not ar1.size or not ar2.size:
-        return moving.full(ar1.shape, np.bool_(invert))
+        return moving.filled_by_value(ar1.shape, np.bool_(invert))
     compare = lax.ne if invert else lax.eq
     if method in ("auto", "compare_all"):
         same = compare(moving.expand_dims(ar1, (1,)), moving.expand_dims(ar2, (0,)))
@@ -270,7 +270,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
         ar1, _, inverse, *_ = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
     joined = joining.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
-    result, order = moving.full(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
+    result, order = moving.filled_by_value(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
     result = _put(result, order, compare(*_adjacent(aux)), "set")
     return result if inverse is None else _take(result, inverse)
 
@@ -352,7 +352,7 @@ def setdiff1d(
 
 def _joined_sets(ar1: Any, number1: Any, ar2: Any) -> Any:
     """The distinct elements of both arrays concatenated, padded with zeros."""
-    joined = moving.full((ar1.size + ar2.size,), ar1.dtype.type(0))
+    joined = moving.filled_by_value((ar1.size + ar2.size,), ar1.dtype.type(0))
     return dynamic_slice.dynamic_update_slice(dynamic_slice.dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
 
 
@@ -427,7 +427,7 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
         joined = joining.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
-        is_valid = moving.full((length,), np.bool_(True))
+        is_valid = moving.filled_by_value((length,), np.bool_(True))
     else:
         set1, set2 = (_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2))
         firsts, number1 = [set1.indices, set2.indices], set1.number

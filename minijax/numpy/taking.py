@@ -106,7 +106,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     if not indices.size:
         # Without indices nothing is gathered, whatever their shape.
         none = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
-        return a if not size else moving.full(none, a.dtype.type(0))
+        return a if not size else moving.filled_by_value(none, a.dtype.type(0))
     starts, numbers = moving.expand_dims(indices, (indices.ndim,)), GatherDimensionNumbers(offsets, (axis,), (axis,))
     promises = dict(unique_indices=unique, indices_are_sorted=is_sorted)
     return gather_scatter.gather(a, starts, numbers, sizes, mode=gather_mode, fill_value=fill, **promises)
@@ -182,7 +182,7 @@ def take_along_axis(
     if not a.shape[axis]:
         others = (a.shape[:axis], a.shape[axis + 1 :]), (indices.shape[:axis], indices.shape[axis + 1 :])
         before, after = (shaping.broadcast_shapes(x, y) for x, y in zip(*others, strict=True))
-        return moving.full((*before, indices.shape[axis], *after), a.dtype.type(0))
+        return moving.filled_by_value((*before, indices.shape[axis], *after), a.dtype.type(0))
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
     if wraps or mode == "one_hot":
@@ -453,7 +453,7 @@ def nonzero(
     if a.size == 0 or size == 0:
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
     ends = cumulative.cumsum(mask)
-    tally = moving.full((size,), int_type.type(0))
+    tally = moving.filled_by_value((size,), int_type.type(0))
     flat = cumulative.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
     places_by_axis = [
         remainder(floor_divide(flat, scalar_as(math.prod(a.shape[i + 1 :]), int_type)), n)

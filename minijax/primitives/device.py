@@ -53,7 +53,7 @@ class DevicePut(Primitive):
 
     def at_once(self, *operands, devices, srcs, copy_semantics):
         with guards.explicit_transfers():
-            return [place(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
+            return [put(x, d, copy) for x, d, copy in zip(operands, devices, copy_semantics, strict=True)]
 
     def lower(self, e, ins, outs, *operands, **params):
         if e.platform == "cpu":
@@ -128,7 +128,7 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
     return have.with_memory_kind(MEMORY_KINDS[space])
 
 
-def place(x: Any, device: Any, copy: CopySemantics) -> Any:
+def put(x: Any, device: Any, copy: CopySemantics) -> Any:
     """Places an eager value on a device, by a sharding, or in a memory space."""
     if type(x) is Token:
         return transfer.token_on_devices(x, device)

@@ -336,11 +336,11 @@ class DotGeneral(Product):
 
     def transposed(self, ct, aval, other, side, *, dimension_numbers, out_sharding, **params):
         numbers, back = _transposed_numbers(dimension_numbers, side, aval.ndim, typeof(other).ndim)
-        requested, split = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
-        if split is not None:
+        requested, sharding = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
+        if sharding is not None:
             unreduced, reduced = aval.reduction_state
-            requested = typed_sharding(split.mesh, entries_of(aval.entries, back), unreduced, reduced)
-            requested = requested or NamedSharding(split.mesh, P(*[None] * aval.ndim))
+            requested = typed_sharding(sharding.mesh, entries_of(aval.entries, back), unreduced, reduced)
+            requested = requested or NamedSharding(sharding.mesh, P(*[None] * aval.ndim))
         grad = self.bind(ct, other, dimension_numbers=numbers, out_sharding=requested, **params)
         grad = permute_axes(grad, moving.inverse(back))
         return cast(grad, aval.dtype) if typeof(grad).dtype != aval.dtype else grad

@@ -426,8 +426,8 @@ class ScatterReplace(Scatter):
         is_small = not is_int(many) or many < np.iinfo(np.uint32).max
         count = iota(np.uint32 if is_small else np.uint64, many)
         one = scalar_like(count, 1)
-        ids = add(moving.reshape(count, counts), moving.full(shape, one))
-        written = self.write(moving.full(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
+        ids = add(moving.reshape(count, counts), moving.filled_by_value(shape, one))
+        written = self.write(moving.filled_by_value(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
         read = _read_windows(written, indices, numbers, shape)
         return written, lambda: eq(ids, read)
 
@@ -435,7 +435,7 @@ class ScatterReplace(Scatter):
         if not params["unique_indices"]:
             raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
         aval = operand_type(updates)
-        zeros = moving.full(aval.shape, scalar_like(ct, 0), sharding=aval._sharding)
+        zeros = moving.filled_by_value(aval.shape, scalar_like(ct, 0), sharding=aval._sharding)
         return self.write(ct, indices, zeros, **_flags(params))
 
 

@@ -410,7 +410,7 @@ def as_array_or_constant(x: Any) -> Any:
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 
 
-def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: Any = None) -> Any:
+def filled_by_value(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: Any = None) -> Any:
     """An array filled with one scalar. `sharding`: the array's, over Explicit axes."""
     if weak_type:
         value = scalar_of(value, typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
@@ -423,7 +423,7 @@ def full(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: An
 
 def filled(aval: ShapedArray, value: Any) -> Any:
     """An array of the shape, weak type and sharding of `aval`, filled with a scalar of its dtype."""
-    return full(aval.shape, value, aval.weak_type, aval._sharding)
+    return filled_by_value(aval.shape, value, aval.weak_type, aval._sharding)
 
 
 def reshape(

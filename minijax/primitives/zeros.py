@@ -33,7 +33,7 @@ def zeros_like_aval(aval: ShapedArray) -> Array:
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
     elif aval._sharding is None and aval.shape and explicit_meshes:
         # A type without a mesh has zeros without a mesh, even if one is set.
-        zeros = moving.full(aval.shape, _zero(aval.dtype), aval.weak_type, unsharded(aval.ndim))
+        zeros = moving.filled_by_value(aval.shape, _zero(aval.dtype), aval.weak_type, unsharded(aval.ndim))
     else:
         zeros = moving.filled(aval, _zero(aval.dtype))
     return reshard_like(cast_replicated_like(zeros, aval), aval)

@@ -125,7 +125,7 @@ def choice(
     axis = dims.canonical_axis(axis, aval.ndim or 1)
     inputs, draws = aval.shape[axis] if aval.ndim else int(a), prod(shape)
     if draws == 0:
-        return moving.full(shape, np.zeros((), aval.dtype)[()])
+        return moving.filled_by_value(shape, np.zeros((), aval.dtype)[()])
     if inputs <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > inputs:

@@ -29,7 +29,7 @@ from minijax.run.arrays.array import Array, ArrayLike, Shape
 
 
 def _full(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
-    return moving.full(shape, np.asarray(value, dtype)[()])
+    return moving.filled_by_value(shape, np.asarray(value, dtype)[()])
 
 
 def _goes_on(i: Any, most: Any) -> Any:

@@ -133,7 +133,8 @@ def batched_jvp(jvp: Callable, axis: Axis, dims: Sequence) -> tuple[Callable, li
         pairs = list(zip(result_dims[:half], result_dims[half:], strict=True))
         out_dims[:] = [p if p is not None else t for p, t in pairs]
         return [
-            place(x, d, want, axis) for x, d, want in zip(results, result_dims, (*out_dims, *out_dims), strict=True)
+            move_batch_dim(x, d, want, axis)
+            for x, d, want in zip(results, result_dims, (*out_dims, *out_dims), strict=True)
         ]
 
     run.__name__ = getattr(jvp, "__name__", "jvp")
@@ -157,10 +158,10 @@ def fit_cotangent(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
         return None
     if want is None and dim is not None:
         return moving.sum_axis(x, dim)
-    return place(x, dim, want, axis)
+    return move_batch_dim(x, dim, want, axis)
 
 
-def place(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
+def move_batch_dim(x: Any, dim: int | None, want: int | None, axis: Axis) -> Any:
     """`x` with its batch axis moved from `dim` to `want`."""
     if dim == want or want is None:
         return x
@@ -186,7 +187,7 @@ def _batch(fun, axis, values, dims):
     for i, ref in enumerate(results):
         if type(ref) is Ref and ref._trace is trace:
             (value,), (dim,) = trace.split([ref._value])
-            results[i], out_dims[i] = Ref(moving.as_array_or_constant(place(value, dim, 0, axis))), 0
+            results[i], out_dims[i] = Ref(moving.as_array_or_constant(move_batch_dim(value, dim, 0, axis))), 0
     return weakref.ref(trace), (results, out_dims)
 
 
@@ -229,7 +230,7 @@ def _batched(closed: ClosedJaxpr, axis: Axis, dims: tuple, destinations: Callabl
         body = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
         results, result_dims = batch_flat(body, axis, args, dims)
         out_dims[:] = destinations(result_dims)
-        return [place(x, d, to, axis) for x, d, to in zip(results, result_dims, out_dims, strict=True)]
+        return [move_batch_dim(x, d, to, axis) for x, d, to in zip(results, result_dims, out_dims, strict=True)]
 
     avals = [a if d is None else with_axis(a, d, axis) for a, d in zip(closed.in_avals, dims, strict=True)]
     info = closed.debug_info._replace(result_paths=None)

@@ -78,7 +78,7 @@ class DischargeableCall(Primitive):
         flat, params, finish = self.discharge(operands, refs, **params)
         results, last = finish(self.bind_all(flat, params))
         for ref, value in zip(refs, last, strict=True):
-            ref._value = stored("swap", ref, value)
+            ref._value = checked_write("swap", ref, value)
         return list(results)
 
     def discharge(self, operands: Sequence, refs: Sequence[Ref], **params: Any) -> tuple[list, dict, Callable]:
@@ -96,7 +96,7 @@ def mixed_error(name: str, value: str, kind: str, aval: Any) -> Exception:
 _VERBS = {"swap": "a set/swap", "addupdate": "an addupdate", "get": "a get", "freeze": "a freeze"}
 
 
-def stored(name: str, ref: Ref, value: Any) -> Any:
+def checked_write(name: str, ref: Ref, value: Any) -> Any:
     """The value to store by the operation `name`: weakly typed as the reference; without gradients, the primal value.
 
     Raises Exception for a tracer of a transformation that began after the reference was created: it would leak.
@@ -119,7 +119,7 @@ def stored(name: str, ref: Ref, value: Any) -> Any:
     return convert(value, ref.dtype, weak_type=True) if ref.aval.inner_aval.weak_type and not keeps else value
 
 
-def values_of(operands: Sequence, info: DebugInfo | None = None) -> list:
+def dereferenced(operands: Sequence, info: DebugInfo | None = None) -> list:
     """The operands, references replaced by their values. Raises ValueError if a reference occurs twice.
 
     `info` describes the function whose arguments are the last operands.

@@ -12,7 +12,7 @@ from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import Trace, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import Aval, typeof
-from minijax.transforms.discharge import DischargeableCall, values_of
+from minijax.transforms.discharge import DischargeableCall, dereferenced
 
 
 def is_hi_operation(primitive: Primitive, operands: Sequence, params: dict) -> bool:
@@ -132,7 +132,7 @@ class CallOnRefs(Primitive):
     def rebind(self, trace, operands, params):
         refs = list(filter(is_ref, operands))
         closed = params["closed"]
-        results = eval_jaxpr(closed.jaxpr, closed.consts, *values_of(operands))
+        results = eval_jaxpr(closed.jaxpr, closed.consts, *dereferenced(operands))
         for ref, value in zip(refs, results, strict=False):
             ref._value = value
         return results[len(refs) :]

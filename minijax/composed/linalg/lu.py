@@ -30,7 +30,7 @@ from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.sort import sort_key_val
 from minijax.primitives.structural import pad, squeeze
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.transforms.batch import batch_flat, place
+from minijax.transforms.batch import batch_flat, move_batch_dim
 
 
 class LUPivotsToPermutation(Linalg):
@@ -208,4 +208,4 @@ def solve(a: Any, b: Any) -> Any:
         return single(b)
     columns = Axis(None, typeof(b).shape[-1])
     (x,), (d,) = batch_flat(lambda b: [single(b)], columns, [b], [typeof(b).ndim - 1])
-    return place(x, d, n - 1, columns)
+    return move_batch_dim(x, d, n - 1, columns)

@@ -18,7 +18,7 @@ from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
 from minijax.primitives.structural import concatenate
-from minijax.transforms.batch import batch_flat, place
+from minijax.transforms.batch import batch_flat, move_batch_dim
 
 
 def _masked(x: Any, offset: int, upper: bool) -> Any:
@@ -99,7 +99,7 @@ def take_rows(x: Any, indices: Any) -> Any:
     rows, columns = typeof(x).shape
     indices = moving.expand_dims(from_front(indices, rows), (1,))
     if not rows * columns:
-        return moving.full((typeof(indices).shape[0], columns), scalar_like(x, 0))
+        return moving.filled_by_value((typeof(indices).shape[0], columns), scalar_like(x, 0))
     return gather(
         x, indices, GatherDimensionNumbers((1,), (0,), (0,)), (1, columns), mode=GatherScatterMode.PROMISE_IN_BOUNDS
     )
@@ -125,7 +125,7 @@ def diagonal(x: Any) -> Any:
     *batch, n, _ = typeof(x).shape
     indices, d = on_diagonal(iota(np.int32, n), n), len(batch)
     if not typeof(x).size:
-        return moving.full((*batch, n), scalar_like(x, 0))
+        return moving.filled_by_value((*batch, n), scalar_like(x, 0))
     numbers = GatherDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
     return gather(x, indices, numbers, (*batch, 1, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 
@@ -137,7 +137,7 @@ def map_over_batch(fun: Callable, sizes: Sequence[int], dims: Sequence[int | Non
         def run(*xs):
             axis = Axis(None, size)
             results, out_dims = batch_flat(inner, axis, xs, dims or [0] * len(xs))
-            return [place(x, d, 0, axis) for x, d in zip(results, out_dims, strict=True)]
+            return [move_batch_dim(x, d, 0, axis) for x, d in zip(results, out_dims, strict=True)]
 
         return run
 

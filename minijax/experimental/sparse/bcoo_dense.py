@@ -14,7 +14,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.experimental.sparse import composed
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap, stored_mask
-from minijax.interop.introspection import concrete_or_error
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving

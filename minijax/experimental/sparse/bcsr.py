@@ -22,7 +22,7 @@ from minijax.experimental.sparse._base import BatchedFormat, JAXSparse, register
 from minijax.experimental.sparse.bcoo_array import BCOO, Buffer, check_shapes
 from minijax.experimental.sparse.csr import _csr_to_coo, pointers
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap
-from minijax.interop.introspection import concrete_or_error
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import ShapedArray, typeof
 from minijax.run.arrays.array import Array, ArrayLike
 

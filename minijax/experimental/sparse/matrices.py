@@ -11,7 +11,7 @@ from minijax.base import dtypes
 from minijax.experimental.sparse._base import Format, JAXSparse
 from minijax.experimental.sparse.composed import Composed, FromDense
 from minijax.experimental.sparse.util import Shape
-from minijax.interop.introspection import concrete_or_error
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray
 from minijax.primitives.promote import promote_dtypes

@@ -15,7 +15,8 @@ minijax.ir.primitive: Primitive
 minijax.ir.check: check_jaxpr
 minijax.interop.calls: CallPrimitive call_impl
 minijax.ir.trace: jaxpr_as_fun
-minijax.interop.introspection: Effects TraceTag array_types concrete_or_error find_top_trace gensym
+minijax.ir.concrete: concrete_or_error
+minijax.interop.introspection: Effects TraceTag array_types find_top_trace gensym
     get_opaque_trace_state mapped_aval new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE=nonempty_axis_env
     primal_dtype_to_tangent_dtype set_current_trace take_current_trace unmapped_aval
     unsafe_am_i_under_a_jit_DO_NOT_USE=unsafe_am_i_under_a_jit

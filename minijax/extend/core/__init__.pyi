@@ -8,7 +8,6 @@ from minijax.interop.calls import call_impl as call_impl
 from minijax.interop.introspection import Effects as Effects
 from minijax.interop.introspection import TraceTag as TraceTag
 from minijax.interop.introspection import array_types as array_types
-from minijax.interop.introspection import concrete_or_error as concrete_or_error
 from minijax.interop.introspection import find_top_trace as find_top_trace
 from minijax.interop.introspection import gensym as gensym
 from minijax.interop.introspection import get_opaque_trace_state as get_opaque_trace_state
@@ -25,6 +24,7 @@ from minijax.interop.introspection import unsafe_am_i_under_a_vmap as unsafe_am_
 from minijax.interop.introspection import unsafe_get_axis_names as unsafe_get_axis_names_DO_NOT_USE
 from minijax.interop.introspection import valid_jaxtype as valid_jaxtype
 from minijax.ir.check import check_jaxpr as check_jaxpr
+from minijax.ir.concrete import concrete_or_error as concrete_or_error
 from minijax.ir.effects import Effect as Effect
 from minijax.ir.jaxpr import ClosedJaxpr as ClosedJaxpr
 from minijax.ir.jaxpr import ClosedJaxpr as _ClosedJaxpr

@@ -15,7 +15,7 @@ from minijax.numpy.shaping import broadcast_to
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import select
-from minijax.primitives.moving import as_array_or_constant, full
+from minijax.primitives.moving import as_array_or_constant, filled_by_value
 
 
 class AtomicOpType(enum.Enum):
@@ -56,7 +56,9 @@ class AtomicRmw(KernelOperation):
             store(
                 self,
                 view,
-                value if mask is None else select(mask, value, full(value.shape, np.zeros((), value.dtype)[()])),
+                value
+                if mask is None
+                else select(mask, value, filled_by_value(value.shape, np.zeros((), value.dtype)[()])),
                 "add",
             )
             return [old]

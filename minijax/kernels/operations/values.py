@@ -17,7 +17,7 @@ from minijax.numpy.shaping import roll as roll_array
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
 from minijax.primitives.moving import as_array_or_constant, broadcast_in_dim
-from minijax.transforms.batch import batch_flat, place
+from minijax.transforms.batch import batch_flat, move_batch_dim
 
 
 class _Composed(FirstOrder):
@@ -111,7 +111,7 @@ class Roll(_Composed):
         rolled, dims = batch_flat(
             lambda row, by: [roll_array(row, by, axis - (stride_axis < axis))], along, [x, shifts], [stride_axis, 0]
         )
-        return place(rolled[0], dims[0], stride_axis, along)
+        return move_batch_dim(rolled[0], dims[0], stride_axis, along)
 
 
 class BitcastRows(_Composed):

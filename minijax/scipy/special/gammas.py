@@ -12,7 +12,7 @@ from minijax.api.custom import custom_jvp
 from minijax.composed.arrays import special
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import while_loop
-from minijax.interop.introspection import concrete_or_error
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like, is_complex, scalar_like

@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
-from minijax.interop.introspection import concrete_or_error
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array

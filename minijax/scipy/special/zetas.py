@@ -13,7 +13,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.autodiff import jvp
 from minijax.api.custom import custom_jvp
-from minijax.interop.introspection import concrete_or_error
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.promote import promote_args_inexact
