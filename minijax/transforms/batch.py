@@ -1,4 +1,10 @@
-"""Vectorisation: each operation runs once for a whole axis."""
+"""Vectorisation: each operation runs once for a whole axis.
+
+>>> jax.make_jaxpr(jax.vmap(lambda x: x.sum()))(jnp.ones((3, 2)))
+{ lambda ; a:f32[3,2]. let
+    b:f32[3] = reduce_sum[axes=(1,) out_sharding=None] a
+  in (b,) }
+"""
 
 import weakref
 from collections.abc import Callable, Sequence

@@ -1,4 +1,15 @@
-"""Discharge: replaces references in jaxprs by inputs and results that carry their values."""
+"""Discharge: replaces references in jaxprs by inputs and results that carry their values.
+
+>>> double = jax.make_jaxpr(lambda ref: ref.set(ref[...] * 2.0))(jax.new_ref(jnp.ones(3)))
+>>> double
+{ lambda ; a:Ref{f32[3]}. let
+    b:f32[3] <- a[...]
+    c:f32[3] = mul b 2.0:f32[]
+    a[...] <- c
+  in () }
+>>> discharge_jaxpr(double)
+{ lambda ; a:f32[3]. let b:f32[3] = mul a 2.0:f32[] in (b,) }
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any

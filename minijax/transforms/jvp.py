@@ -1,4 +1,12 @@
-"""Forward-mode differentiation: computes the tangent of each operation along with its result."""
+"""Forward-mode differentiation: computes the tangent of each operation along with its result.
+
+>>> jax.make_jaxpr(lambda x, t: jax.jvp(jnp.sin, (x,), (t,)))(1.0, 1.0)
+{ lambda ; a:f32[] b:f32[]. let
+    c:f32[] = sin a
+    d:f32[] = cos a
+    e:f32[] = mul b d
+  in (c, e) }
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import repeat

@@ -1,4 +1,22 @@
-"""Lowering of user-defined (hijax) types: replaces hi values in jaxprs and operations by their lo values."""
+"""Lowering of user-defined (hijax) types: replaces hi values in jaxprs and operations by their lo values.
+
+Below, a value of the type `PairType` becomes two numbers:
+
+>>> class PairType(hijax.HiType):
+...     lo_ty = lambda self: [jax.typeof(1.0)] * 2
+...     lower_val = lambda self, pair: list(pair.numbers)
+...     raise_val = lambda self, *numbers: Pair(*numbers)
+...     str_short = lambda self, *_, **__: "Pair"
+...     __hash__ = lambda self: 0
+...     __eq__ = lambda self, other: type(other) is PairType
+>>> class Pair:
+...     def __init__(self, *numbers):
+...         self.numbers = numbers
+>>> hijax.register_hitype(Pair, lambda pair: PairType())
+>>> swapped = jax.make_jaxpr(jax.jit(lambda pair: pair))(Pair(1.0, 2.0))
+>>> swapped.jaxpr.invars[0].aval.str_short(), [a.str_short() for a in lower_hi_jaxpr(swapped).closed.in_avals]
+('Pair', ['float32[]', 'float32[]'])
+"""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice

@@ -1,4 +1,13 @@
-"""Partial evaluation: splits a jaxpr into what depends on known inputs only, and the rest."""
+"""Partial evaluation: splits a jaxpr into what depends on known inputs only, and the rest.
+
+Below `x` is known and `y` is not; the residual `sin(x)` goes from the known part to the unknown one:
+
+>>> parts = partial_eval_jaxpr(jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1.0, 2.0), (False, True), (False,))
+>>> parts.known
+{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
+>>> parts.unknown
+{ lambda ; a:f32[] b:f32[]. let c:f32[] = mul a b in (c,) }
+"""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -1,4 +1,16 @@
-"""Partial evaluation with a remat policy, which decides which known values are saved and which are recomputed."""
+"""Partial evaluation with a remat policy, which decides which known values are saved and which are recomputed.
+
+Without a policy, nothing that can be recomputed is saved: `sin(x)` is computed again from the input.
+
+>>> parts = partial_eval_jaxpr_custom(jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1.0, 2.0), (False, True), None)
+>>> parts.known
+{ lambda ; a:f32[]. let in () }
+>>> parts.staged
+{ lambda ; a:f32[] b:f32[]. let c:f32[] = sin a; d:f32[] = mul c b in (d,) }
+>>> save = jax.checkpoint_policies.everything_saveable
+>>> partial_eval_jaxpr_custom(jax.make_jaxpr(lambda x, y: jnp.sin(x) * y)(1.0, 2.0), (False, True), save).known
+{ lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
+"""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

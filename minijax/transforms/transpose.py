@@ -1,4 +1,10 @@
-"""Transposition: evaluates a linear jaxpr backwards on cotangents."""
+"""Transposition: evaluates a linear jaxpr backwards on cotangents.
+
+Below, the product is linear in `t`; its transpose takes `x` and the cotangent of the result:
+
+>>> transpose_jaxpr(jax.make_jaxpr(lambda x, t: t * x)(3.0, 1.0), (False, True), (True,))[0]
+{ lambda ; a:f32[] b:f32[]. let c:f32[] = mul b a in (c,) }
+"""
 
 from collections.abc import Sequence
 from typing import Any
