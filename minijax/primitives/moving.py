@@ -11,7 +11,7 @@ import numpy as np
 from minijax.base import config, dims, dtypes, source
 from minijax.base.errors import ShardingTypeError
 from minijax.ir import state
-from minijax.ir.primitive import Axis, FirstOrder, Folding, Linear1, fold_as
+from minijax.ir.primitive import Axis, FirstOrder, Folding, Linear1, Primitive, fold_as
 from minijax.ir.result_types import sharded_without_axes
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
 from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar_of, typeof
@@ -194,13 +194,49 @@ class Transpose(FirstOrder, Linear1):
 _HALVES = frozenset((dtypes.BY_NAME["float16"], dtypes.BY_NAME["bfloat16"]))
 
 
-class ReduceSum(FirstOrder, Linear1):
+WHOLE = object()  # in `AxisWise.entries`: the size of the batch axis
+
+
+class AxisWise(Primitive):
+    """An operation whose parameters speak of axes: batched, it treats the new axis as one that they do not name.
+
+    `entries` maps a parameter with an item for each axis to the item of a batch axis. `numbers` lists parameters that
+    are the number of an axis, or several; `drops` is the one whose axes the results lack.
+    """
+
+    entries: dict[str, Any] = {}
+    numbers: tuple[str, ...] = ()
+    drops: str | None = None
+
+    def batch(self, axis, operands, dims, /, **params):
+        d = next(dim for dim in dims if dim is not None)
+        operands = [_with_axis_at(x, dim, d, axis) for x, dim in zip(operands, dims, strict=True)]
+        for name, item in self.entries.items():
+            if (items := params[name]) is not None:
+                params[name] = (*items[:d], axis.size if item is WHOLE else item, *items[d:])
+        for name in self.numbers:
+            places = params[name]
+            is_many = isinstance(places, Sequence)
+            params[name] = axes_after_insertion(places, d) if is_many else places + (places >= d)
+        dropped = params[self.drops] if self.drops else ()
+        results = self.bind_all(operands, params)
+        out = d - sum(i < d for i in (dropped if isinstance(dropped, Sequence) else (dropped,)))
+        return results, [out] * len(results)
+
+
+def _with_axis_at(x: Any, dim: int | None, d: int, axis: Any) -> Any:
+    return broadcast_axis(x, axis, d) if dim is None else move_axis(x, dim, d)
+
+
+class ReduceSum(AxisWise, FirstOrder, Linear1):
     """The sum over `axes`."""
 
     name = "reduce_sum"
     sharding_param = "out_sharding"
 
     # Not in `infer`, whose results are cached without the options in their key.
+    numbers, drops = ("axes",), "axes"
+
     def typed(self, avals, params):
         if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value and self._adds(avals[0], **params):
             raise ValueError(
@@ -244,12 +280,6 @@ class ReduceSum(FirstOrder, Linear1):
         return broadcast_in_dim_p.bind(
             ct, shape=aval.shape, broadcast_dimensions=other_axes(aval.ndim, axes), sharding=whole
         )
-
-    def batch(self, axis, operands, dims_in, *, axes, out_sharding):
-        axes, d = batched_axes(axes, dims_in[0])
-        if out_sharding is not None:
-            out_sharding = with_batch_dim(out_sharding, d, axes_of(axis.entry), None)
-        return [self.bind(operands[0], axes=axes, out_sharding=out_sharding)], [d]
 
 
 def reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:

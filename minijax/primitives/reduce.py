@@ -20,7 +20,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import div, eq, mul
 from minijax.primitives.families import ANY, NUMBER, Kinds, check_kinds, scalar_like
-from minijax.primitives.moving import batched_axes, reduce_sum_p, reduced_aval
+from minijax.primitives.moving import AxisWise, reduce_sum_p, reduced_aval
 from minijax.primitives.sharding import requested_sharding
 from minijax.primitives.structural import pad, slice_in_dim, squeeze
 from minijax.primitives.zeros import ZeroJvp, add_any, zeros_like_aval
@@ -60,12 +60,10 @@ def strong_reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> Shape
     return reduced_aval(name, x, axes).update(weak_type=False)
 
 
-class AxisReduction(FirstOrder):
+class AxisReduction(AxisWise, FirstOrder):
     """Combines the elements along the axes that the parameter `axes` lists."""
 
-    def batch(self, axis, operands, dims, *, axes, **params):
-        axes, d = batched_axes(axes, dims[0])
-        return [self.bind(operands[0], axes=axes, **params)], [d]
+    numbers, drops = ("axes",), "axes"
 
 
 class Reduction(AxisReduction):

@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
-from minijax.ir.primitive import Folding, Primitive, fold_as
+from minijax.ir.primitive import Folding, fold_as
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import common_sharding
 from minijax.primitives import moving
@@ -49,13 +49,14 @@ def _check_no_keys(name: str, *avals: ShapedArray) -> None:
         raise ValueError(f"{name}: cannot lower operands that are random keys, got {', '.join(map(str, avals))}")
 
 
-class Sort(Primitive):
+class Sort(moving.AxisWise):
     """Sorts all operands by the first `num_keys` of them: NaN last, -0.0 as 0.0, complex numbers by their parts."""
 
     has_bodies = False
     name = "sort"
     multiple_results = True
     same_memory_space = False
+    numbers = ("dimension",)
 
     def infer(self, *avals, dimension, is_stable, num_keys):
         if any(a.shape != avals[0].shape for a in avals):
@@ -100,15 +101,6 @@ class Sort(Primitive):
         ]
         return outs, pushed
 
-    def batch(self, axis, operands, dims, *, dimension, **params):
-        where = next(d for d in dims if d is not None)
-        ready = [
-            moving.broadcast_axis(x, axis, where) if d is None else moving.move_axis(x, d, where)
-            for x, d in zip(operands, dims, strict=True)
-        ]
-        dimension += where <= dimension
-        return self.bind(*ready, dimension=dimension, **params), [where] * len(ready)
-
 
 def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
     """The keys for comparisons: -0.0 becomes 0.0, all NaNs become equal, complex numbers become their parts."""
@@ -138,12 +130,13 @@ def _lexicographic(e: Any, keys: Sequence) -> str:
     return later
 
 
-class TopK(Primitive):
+class TopK(moving.AxisWise):
     """The `k` largest elements along `axis`, in descending order, and their indices."""
 
     has_bodies = False
     name = "top_k"
     multiple_results = True
+    numbers = ("axis",)
 
     def infer(self, x, *, k, axis):
         if k < 0:
@@ -188,10 +181,6 @@ class TopK(Primitive):
             return [values, places], [Zero.from_primal_value(values), none]
         indices = moving.reshape(places, (*typeof(places).shape, 1))
         return [values, places], [take_along(tangents[0], indices, axis), none]
-
-    def batch(self, axis_in, operands, dims, *, k, axis):
-        (d,) = dims
-        return self.bind(*operands, k=k, axis=axis + (d <= axis)), [d, d]
 
 
 sort_p = Sort()

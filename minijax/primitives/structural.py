@@ -130,11 +130,12 @@ def check_starts(name: str, starts: Sequence[ShapedArray]) -> None:
 slice_at_p = SliceAt()
 
 
-class Slice(FirstOrder, Linear1):
+class Slice(moving.AxisWise, FirstOrder, Linear1):
     """The elements from starts to limits, by strides."""
 
     moves_data = True
     name = "slice"
+    entries = dict(start_indices=0, limit_indices=moving.WHOLE, strides=1)
 
     def infer(self, x, *, start_indices, limit_indices, strides):
         _check_slice(x, start_indices, limit_indices, strides)
@@ -162,13 +163,6 @@ class Slice(FirstOrder, Linear1):
             end = start + (count - 1) * stride + 1 if count else start
             config.append((start, size - end, stride - 1))
         return pad(ct, scalar_like(ct, 0), config)
-
-    def batch(self, axis, operands, dims_in, *, start_indices, limit_indices, strides):
-        (d,) = dims_in
-        starts = inserted(start_indices, d, 0)
-        limits = inserted(limit_indices, d, axis.size)
-        strides = None if strides is None else inserted(strides, d, 1)
-        return [slice(operands[0], starts, limits, strides)], [d]
 
 
 class StridedSlice(Slice):
@@ -371,13 +365,14 @@ class Stack(Join):
         return [self.bind(*operands, axis=axis + 1)], [d]
 
 
-class Split(JointlyLinear):
+class Split(moving.AxisWise, JointlyLinear):
     """Splits an array into pieces of given sizes along an axis."""
 
     constrain_results = False  # `lower` constrains each piece
     moves_data = True
     multiple_results = True
     name = "split"
+    numbers = ("axis",)
 
     def infer(self, x, *, sizes, axis):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
@@ -395,10 +390,6 @@ class Split(JointlyLinear):
     def transposed(self, cts, x, *, sizes, axis):
         return [concatenate(cts, axis)]
 
-    def batch(self, axis_data, operands, dims_in, *, sizes, axis):
-        (d,) = dims_in
-        return self.bind(*operands, sizes=sizes, axis=axis_after_insertion(axis, d)), [d] * len(sizes)
-
 
 def _bounds_along(shape: _Shape, axis: int, start: int, limit: int) -> tuple[_Shape, _Shape]:
     """The starts and limits of a slice from start to limit along one axis."""
@@ -406,11 +397,12 @@ def _bounds_along(shape: _Shape, axis: int, start: int, limit: int) -> tuple[_Sh
     return starts, tuple(limit if i == axis else n for i, n in enumerate(shape))
 
 
-class Unstack(JointlyLinear):
+class Unstack(moving.AxisWise, JointlyLinear):
     """Splits an array into slices along an axis, and drops that axis."""
 
     multiple_results = True
     name = "unstack"
+    numbers, drops = ("axis",), "axis"
 
     def infer(self, x, *, axis):
         out = ShapedArray(x.shape[:axis] + x.shape[axis + 1 :], x.dtype, x.weak_type)
@@ -434,18 +426,14 @@ class Unstack(JointlyLinear):
     def transposed(self, cts, x, *, axis):
         return [stack_p.bind(*cts, axis=axis)]
 
-    def batch(self, axis_data, operands, dims_in, *, axis):
-        (d,) = dims_in
-        outs = self.bind(*operands, axis=axis_after_insertion(axis, d))
-        return outs, [d if d <= axis else d - 1] * len(outs)
 
-
-class Rev(FirstOrder, Linear1):
+class Rev(moving.AxisWise, FirstOrder, Linear1):
     """Reverses the order of elements along some axes."""
 
     moves_data = True
     name = "rev"
     reduction_state = None
+    numbers = ("dimensions",)
 
     def infer(self, x, *, dimensions):
         if len(set(dimensions)) != len(dimensions):
@@ -461,16 +449,13 @@ class Rev(FirstOrder, Linear1):
     def transposed(self, ct, aval, *, dimensions):
         return rev(ct, dimensions)
 
-    def batch(self, axis, operands, dims_in, *, dimensions):
-        (d,) = dims_in
-        return [rev(operands[0], moving.axes_after_insertion(dimensions, d))], [d]
 
-
-class Tile(FirstOrder, Linear1):
+class Tile(moving.AxisWise, FirstOrder, Linear1):
     """Repeats the operand `reps[i]` times along axis i."""
 
     name = "tile"
     same_memory_space = False
+    entries = dict(reps=1)
 
     def infer(self, x, *, reps):
         if len(reps) != x.ndim:
@@ -502,10 +487,6 @@ class Tile(FirstOrder, Linear1):
             entries = [e for entry in aval.entries for e in (None, entry)]
             sharding = sharding.update(spec=sharding.spec.update(partitions=entries))
         return moving.sum_axes(moving.reshape_to(ct, interleaved, sharding), tuple(range(0, len(interleaved), 2)))
-
-    def batch(self, axis, operands, dims_in, *, reps):
-        (d,) = dims_in
-        return [self.bind(operands[0], reps=inserted(reps, d, 1))], [d]
 
 
 squeeze_p, slice_p, strided_slice_p, pad_p = Squeeze(), Slice(), StridedSlice(), Pad()

@@ -12,6 +12,7 @@ from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.primitive import Linear1, Primitive, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides
+from minijax.primitives import moving
 from minijax.primitives.complex_pairs import Pairs
 from minijax.primitives.elementwise import ORDERED, Compare, ge_p, le_p
 from minijax.primitives.families import NUMBER, check_kinds, scalar_like, zero_like
@@ -147,8 +148,10 @@ def window_init_value(e: Any, value: Any, unit: ShapedArray) -> str:
     return e.broadcast_in_dim(e.constant(value, unit), unit, unit, ())
 
 
-class ReduceWindow(Primitive):
+class ReduceWindow(moving.AxisWise):
     """Combines the elements in each window."""
+
+    entries = _FIXED
 
     def infer(self, x, **window):
         return [ShapedArray(window_shape(x.shape, **window), x.dtype, x.weak_type)]
@@ -168,9 +171,6 @@ class ReduceWindow(Primitive):
         unit = ShapedArray((), ins[0].dtype)
         start = window_init_value(e, self.start(unit.dtype), unit)
         return e.reduce_window([x], [start], ins, outs, self.reducer(e, unit.dtype), **window)
-
-    def batch(self, axis, operands, dims, **window):
-        return [self.bind(operands[0], **with_axis(window, dims[0]))], list(dims)
 
 
 class ReduceWindowSum(ReduceWindow, Linear1):

@@ -11,6 +11,7 @@ import pytest
 
 from minijax.ir import rules
 from minijax.ir.primitive import Primitive
+from minijax.primitives.moving import AxisWise
 
 # Arguments that have another name where a parameter of the operation has theirs.
 OTHER_NAMES = {"axis_data": "axis", "axis_in": "axis", "dims_in": "dims", "args": "operands"}
@@ -90,3 +91,16 @@ def test_each_trait_and_rule_has_a_reader():
 def test_an_absent_rule_says_so(rule):
     with pytest.raises(NotImplementedError, match="for 'mine' not implemented"):
         rules.no_rule(Primitive("mine"), rule)
+
+
+def test_what_axis_wise_operations_declare_are_their_parameters():
+    declared = {}
+    for cls in operations(AxisWise):
+        if cls.infer is None:
+            continue
+        named = (*cls.entries, *cls.numbers, *filter(None, [cls.drops]))
+        for name in named:
+            taken = inspect.signature(cls.infer).parameters
+            assert name in taken or "window" in taken, (cls, name)
+        declared[cls.__name__] = named
+    assert len(declared) >= 14 and all(declared.values())

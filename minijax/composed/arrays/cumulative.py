@@ -11,9 +11,9 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.errors import ShardingTypeError
 from minijax.calls.custom_derivatives import bind_custom_jvp
-from minijax.ir.primitive import Linear1, Primitive
+from minijax.ir.primitive import Linear1
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.primitives import elementwise as ops
+from minijax.primitives import elementwise as ops, moving
 from minijax.primitives.families import NUMBER, check_kinds, const_like, emit, full_of, is_complex, scalar_like
 from minijax.primitives.reduce import lowest, reduce_max_p, reduce_min_p, reduce_prod_p
 from minijax.primitives.structural import concatenate, pad, rev, slice_in_dim
@@ -80,10 +80,11 @@ def finite(x: Any) -> Any:
 # ---- the operations ---------------------------------------------------------------------------------
 
 
-class Cumulative(Primitive):
+class Cumulative(moving.AxisWise):
     """Combines every element along `axis` with all those before it (after it, if `reverse`)."""
 
     has_bodies = False
+    numbers = ("axis",)
 
     def __init__(self, name: str, combine: Callable, reduction: Any = None):
         self.name = name
@@ -131,10 +132,6 @@ class Cumulative(Primitive):
             results = self.bind_all(primals, dict(axis=axis, reverse=reverse))
             return results, [Zero.from_primal_value(results[0])]
         return jvp_flat(lambda x: [scanned(self.combine, x, axis, reverse)], primals, tangents)
-
-    def batch(self, axis_in, operands, dims, *, axis, reverse):
-        (d,) = dims
-        return [self.bind(*operands, axis=axis + (d <= axis), reverse=reverse)], [d]
 
 
 class CumSum(Cumulative):
