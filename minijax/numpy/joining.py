@@ -276,7 +276,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
     ary = value(name, ary)
-    axis, size = structural.size_along(name, ary, axis)
+    axis, size = structural.size_along(name, ary, concrete(axis, name, "axis"))
     if np.ndim(sections) > 1:
         raise TypeError(f"{name}: Only integer scalar arrays can be converted to a scalar index.")
     if isinstance(sections, Sequence) or np.ndim(sections) > 0:
