@@ -28,8 +28,8 @@ def replayed(key: Hashable, arrays: Sequence, function: Callable[..., Any]) -> A
     """`function(*arrays)`, where `key` and the types of the arrays determine what it records.
 
     The second call with one key is recorded, and its equations are copied; the first if the function has a body, a
-    jaxpr inside its equation, that all calls share. The function is called itself unless a jaxpr is being traced and all
-    arrays, but one at most, are tracers of it; and if it warns, raises, captures values or returns an array.
+    jaxpr inside its equation, that all calls share. The function is called itself unless a jaxpr is being traced and
+    all arrays, but one at most, are tracers of it; and if it warns, raises, captures values or returns an array.
     """
     trace, context = thread.trace, thread.context
     if type(trace) is not JaxprTrace or thread.manual or context is not EMPTY and context[1:] != _UNNAMED:
