@@ -64,9 +64,9 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 # one equation a line.
 # interop +10: `minijax doctor`. explaining: what makes a NaN or keeps a tracer alive, and what is wrong with an installation.
 ROOM_LINES = {
-    "base": 3_760, "partition": 1_145, "ir": 2_845, "hlo": 2_395, "run": 4_230, "primitives": 6_815, "indexing": 530,
-    "transforms": 1_105, "calls": 1_420, "dispatch": 2_740, "higher": 2_360, "composed": 4_560, "api": 5_765,
-    "interop": 2_465, "ops": 80, "numpy": 7_500, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
+    "base": 3_760, "partition": 1_145, "ir": 2_845, "hlo": 2_395, "run": 4_230, "primitives": 6_820, "indexing": 530,
+    "transforms": 1_105, "calls": 1_420, "dispatch": 2_740, "higher": 2_360, "composed": 4_560, "api": 5_805,
+    "interop": 2_465, "ops": 80, "numpy": 7_540, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
     "example_libraries": 400, "kernels": 7_500, "explaining": 2_900, "experimental": 5_300, "": 785,
 }  # fmt: skip
 # explaining: what a program did and why. base +1, run +105, interop +12: the option, the line and the time of the last

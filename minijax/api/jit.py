@@ -273,12 +273,14 @@ def make_jaxpr(
     """
     if not callable(fun):
         raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun}")
-    static = ints("static_argnums", static_argnums) or ()
+    signature = signature_of(fun)
+    resolved = resolve(fun, signature, static_argnums, None, None, None)
+    engine = Engine(fun, JitOptions(), resolved, None, signature)
 
     @source.boundary
     def jaxpr_of(*args, **kwargs):
         with _axes(axis_env):
-            closed, out_tree = trace_function(fun, args, kwargs, static, "jit")
+            closed, out_tree = _traced_once(engine, args, kwargs)
         if not return_shape:
             return closed
         shapes = [described(a) for a in closed.out_avals]
@@ -288,6 +290,20 @@ def make_jaxpr(
     named.__name__, named.__qualname__ = f"make_jaxpr({named.__name__})", f"make_jaxpr({named.__qualname__})"
     named.__module__ = "jax"
     return named
+
+
+def _traced_once(engine: Engine, args: tuple, kwargs: dict) -> tuple[ClosedJaxpr, Any]:
+    """The closed jaxpr, and the tree of the result, of a function that is traced once for arguments of these types."""
+    call = engine.flatten(args, kwargs)
+    avals = leaf_types(engine.fun, call.leaves, abstract, functools.partial(engine.argument_names, call))
+    traced = engine.traced_for(avals, call._replace(leaves=()))
+    closed, count = traced.closed, len(traced.captured)
+    if count:
+        jaxpr = closed.jaxpr
+        info = jaxpr.debug_info._replace(arg_names=(jaxpr.debug_info.arg_names or ())[count:])
+        own = dict(constvars=jaxpr.invars[:count], invars=jaxpr.invars[count:], debug_info=info)
+        closed = ClosedJaxpr(jaxpr.replace(**own), traced.captured)
+    return closed, traced.out_tree
 
 
 def _axes(axis_env: Sequence | None) -> Any:
@@ -336,14 +352,31 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
     """
     if isinstance(fun, PjitFunction):
         return fun.eval_shape(*args, **kwargs)
-    structs: dict[int, ShapeDtypeStruct] = {}  # leaves of the result that are ShapeDtypeStructs already
+    engine, structs = Engine(fun, JitOptions(), Resolved(), None, signature_of(fun)), []
 
     @wrapping(fun)
     def without_structs(*args, **kwargs):
-        result = fun(*args, **kwargs)
-        leaves, treedef = tree.flatten(result)
-        structs.update({i: x for i, x in enumerate(leaves) if isinstance(x, ShapeDtypeStruct)})
-        return treedef.unflatten([0 if i in structs else x for i, x in enumerate(leaves)]) if structs else result
+        leaves, treedef = tree.flatten(fun(*args, **kwargs))
+        structs.extend(x for x in leaves if isinstance(x, ShapeDtypeStruct))
+        return treedef.unflatten([_Described(x) if isinstance(x, ShapeDtypeStruct) else x for x in leaves])
 
-    closed, out_tree = trace_function(without_structs, args, kwargs, (), "eval_shape")
-    return out_tree.unflatten([structs[i] if i in structs else described(a) for i, a in enumerate(closed.out_avals)])
+    engine.fun = without_structs
+    closed, out_tree = _traced_once(engine, args, kwargs)
+    if structs:
+        engine.memory.clear()  # other functions that trace `fun` refuse such results
+    return out_tree.unflatten([described(a) for a in closed.out_avals])
+
+
+@tree.register_pytree_node_class
+class _Described:
+    """A result that is a `ShapeDtypeStruct` already, as a part of the result's tree."""
+
+    def __init__(self, struct: ShapeDtypeStruct):
+        self.struct = struct
+
+    def tree_flatten(self) -> tuple:
+        return (), self.struct
+
+    @staticmethod
+    def tree_unflatten(struct: ShapeDtypeStruct, _: Any) -> ShapeDtypeStruct:
+        return struct

@@ -402,8 +402,7 @@ def dtype_from_user(dtype: Any) -> Any:
 
 # Functions that jax jits: they warn of a narrowed dtype when they are traced, the others at every call.
 _WARN_ONCE = frozenset(
-    "sum prod mean var std cumsum cumprod cumulative_sum cumulative_prod nancumsum nancumprod nanmean linspace "
-    "logspace geomspace einsum dot matmul one_hot".split()
+    "sum prod mean var std cumsum cumprod nancumsum nancumprod nanmean linspace logspace geomspace one_hot".split()
 )
 _warned: set[tuple[str | None, Any]] = set()
 cache.on_clear(_warned.clear)
@@ -618,7 +617,9 @@ def _typed_dtype(x: Any) -> Typed:
     if isinstance(x, type) and x in python_scalar_dtypes:
         return _typed_scalars[config.state().enable_x64][x]
     dtype = x if is_extended(x) else np.dtype(x)
-    _array_dtype(dtype, x)
+    have = _array_dtype(dtype, x)
+    if isinstance(getattr(x, "dtype", None), np.dtype):  # `jnp.float64`, which tells a type and requests none
+        return have, False
     return check_and_canonicalize_user_dtype(dtype, "dtype"), False
 
 

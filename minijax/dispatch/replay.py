@@ -27,9 +27,9 @@ _UNNAMED = EMPTY[1:]
 def replayed(key: Hashable, arrays: Sequence, function: Callable[..., Any]) -> Any:
     """`function(*arrays)`, where `key` and the types of the arrays determine what it records.
 
-    The second call with one key is recorded, and later ones copy its equations. The function is called itself unless a
-    jaxpr is being traced and all arrays, but one at most, are tracers of it; and if it warns, raises, captures values
-    or returns an array.
+    The second call with one key is recorded, and its equations are copied; the first if the function has a body, a
+    jaxpr inside its equation, that all calls share. The function is called itself unless a jaxpr is being traced and
+    all arrays, but one at most, are tracers of it; and if it warns, raises, captures values or returns an array.
     """
     trace, context = thread.trace, thread.context
     if type(trace) is not JaxprTrace or thread.manual or context is not EMPTY and context[1:] != _UNNAMED:
@@ -39,13 +39,13 @@ def replayed(key: Hashable, arrays: Sequence, function: Callable[..., Any]) -> A
         return function(*arrays)
     name = (config.state(), key, *avals)
     known = recordings.get(name)
+    if known is None and not getattr(function, "_has_body", False):
+        recordings[name] = _SEEN
+    elif known is None or known is _SEEN:
+        known = recordings[name] = _recorded(function, avals)
     if type(known) is Recording and (known.reads_all or not others):
         results = trace.inline(known.closed, arrays)
         return results[0] if known.out_tree is None else known.out_tree.unflatten(results)
-    if known is None:
-        recordings[name] = _SEEN
-    elif known is _SEEN:
-        recordings[name] = _recorded(function, avals)
     return function(*arrays)
 
 

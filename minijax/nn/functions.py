@@ -22,7 +22,7 @@ from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import copy, stop_gradient
-from minijax.primitives.promote import arrays, promote_args_inexact
+from minijax.primitives.promote import arrays, is_derived_twice, promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 
 Axis = int | Sequence[int] | None
@@ -207,17 +207,20 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
         >>> [round(float(jax.nn.gelu(1.0, approximate=a)), 4) for a in (True, False)]
         [0.8412, 0.8413]
     """
-    return _gelu(*arrays("gelu", x), approximate=approximate)
+    (x,) = arrays("gelu", x)
+    return (_gelu_by_operations if is_derived_twice(x) else _gelu)(x, approximate=approximate)
 
 
-@jitted("gelu", static=("approximate",), inline=True)
-def _gelu(x, approximate):
+def _gelu_by_operations(x, approximate):
     (x,) = promote_args_inexact("gelu", x)
     if approximate:
         root = np.sqrt(2 / np.pi).astype(typeof(x).dtype)
         return x * (0.5 * (1.0 + jnp.tanh(root * (x + 0.044715 * x**3))))
     root_half = np.sqrt(0.5).astype(typeof(x).dtype)
     return copy(0.5 * x * lax.erfc(-x * root_half))
+
+
+_gelu = jitted("gelu", static=("approximate",), inline=True)(_gelu_by_operations)
 
 
 @jitted(static=("axis",))

@@ -293,6 +293,7 @@ def _einsum(
     requested: Any,
 ) -> Any:
     weak = False
+    preferred = dtypes.requested_dtype(preferred, "einsum")
     if preferred is None:
         preferred, weak = dtypes.result_type(*operands, return_weak_type_flag=True)
     terms = list(zip(operands, inputs, strict=True))
@@ -314,7 +315,7 @@ def _einsum(
             x, names = _product(*taken, result, how, functools.partial(_sum, preferred=preferred), requested)
         x = x if names == result else moving.transpose(x, [names.index(c) for c in result])
         terms.append((x, result))
-    return as_type(terms[0][0], dtypes.check_and_canonicalize_user_dtype(preferred, "einsum"), weak)
+    return as_type(terms[0][0], preferred, weak)
 
 
 def _product(lhs: tuple, rhs: tuple, result: str, dot: Callable, sums: _Sum, requested: Any) -> tuple[Any, str]:
@@ -431,8 +432,9 @@ def tensordot(
     a, b = arrays("tensordot", a, b)
     check_no_float0("tensordot", a, b)
     contracted = _tensordot_axes(axes, typeof(a).shape, typeof(b).shape)
+    preferred = dtypes.requested_dtype(preferred_element_type, "tensordot")
     return _tensordot(
-        a, b, contracted, precision=precision, preferred_element_type=preferred_element_type, out_sharding=out_sharding
+        a, b, contracted, precision=precision, preferred_element_type=preferred, out_sharding=out_sharding
     )
 
 
@@ -455,7 +457,7 @@ def _tensordot_axes(axes: Any, left: tuple, right: tuple) -> tuple:
 
 @jitted("tensordot", static=("contracted", *PRODUCT_STATIC), inline=True)
 def _tensordot(a, b, contracted, *, precision, preferred_element_type, out_sharding):
-    return typed_product(a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)
+    return typed_product("tensordot", a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)
 
 
 @jitted(static=PRODUCT_STATIC, inline=True)
@@ -471,7 +473,9 @@ def inner(
     a, b = arrays("inner", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
     if left and right:
-        return typed_product(a, b, (((left - 1,), (right - 1,)), ((), ())), precision, preferred_element_type)
+        return typed_product(
+            "tensordot", a, b, (((left - 1,), (right - 1,)), ((), ())), precision, preferred_element_type
+        )
     if preferred_element_type is not None:
         dtype = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, "inner")
         a, b = as_type(a, dtype), as_type(b, dtype)
@@ -528,7 +532,7 @@ def vdot(
     """
     a, b = arrays("vdot", a, b)
     a = lax.conj(a) if is_complex(a) else a
-    return typed_product(_flat(a), _flat(b), (((0,), (0,)), ((), ())), precision, preferred_element_type)
+    return typed_product("dot", _flat(a), _flat(b), (((0,), (0,)), ((), ())), precision, preferred_element_type)
 
 
 def vecdot(
@@ -574,8 +578,12 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 
 
-_MATVEC = vectorize(lambda a, b: typed_product(a, b, (((1,), (0,)), ((), ())), None, None), signature="(n,m),(m)->(n)")
-_VECMAT = vectorize(lambda a, b: typed_product(a, b, (((0,), (0,)), ((), ())), None, None), signature="(n),(n,m)->(m)")
+_MATVEC = vectorize(
+    lambda a, b: typed_product("dot", a, b, (((1,), (0,)), ((), ())), None, None), signature="(n,m),(m)->(n)"
+)
+_VECMAT = vectorize(
+    lambda a, b: typed_product("dot", a, b, (((0,), (0,)), ((), ())), None, None), signature="(n),(n,m)->(m)"
+)
 
 
 @jitted()
@@ -674,4 +682,5 @@ def trace(
     rows, columns = (counting.broadcasted_iota(int_type, typeof(a).shape[-2:], i) for i in (0, 1))
     offset = int_type.type(offset) if isinstance(offset, int) else as_type(offset, int_type)
     mask = lax.eq(lax.add(rows, offset), columns)
+    dtype = dtypes.requested_dtype(dtype, "trace")
     return reductions.sum(where(mask, a, zeros_like(a)), axis=(-2, -1), dtype=dtype)

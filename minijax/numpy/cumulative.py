@@ -124,7 +124,7 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
             f"The axis argument is only optional for one-dimensional arrays."
         )
     axis = dims.canonical_axis(static_axis(axis) or 0, rank)
-    out = core(x, axis, dtypes.requested_dtype(dtype, name))
+    out = core(x, axis, dtypes.requested_dtype(dtype, ""))
     if not include:
         return out
     shape = (*typeof(out).shape[:axis], 1, *typeof(out).shape[axis + 1 :])

@@ -19,7 +19,7 @@ from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 
 
-@promoting(promote_args_inexact, inline=True)
+@promoting(promote_args_inexact, inline=True, has_body=True)
 def logaddexp(x1: Any, x2: Any, /) -> Any:
     """Computes `log(exp(x1) + exp(x2))` without overflow, elementwise.
 
@@ -32,7 +32,7 @@ def logaddexp(x1: Any, x2: Any, /) -> Any:
     return cumulative.logaddexp(x1, x2)
 
 
-@promoting(promote_args_inexact, inline=True)
+@promoting(promote_args_inexact, inline=True, has_body=True)
 def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """Computes `log2(2 ** x1 + 2 ** x2)` without overflow, elementwise.
 

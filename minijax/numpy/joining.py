@@ -53,7 +53,6 @@ def concatenate(
       >>> jnp.concatenate([jnp.ones((2, 3)), jnp.zeros((2, 1))], axis=1).shape
       (2, 4)
     """
-    dtype = dtypes.requested_dtype(dtype, "concatenate")
     if isinstance(arrays, np.ndarray | Array):
         if not np.ndim(arrays):
             raise ValueError(_SCALARS)
@@ -91,8 +90,13 @@ def _checked_sequence(name: str, arrays: Any) -> Sequence:
     return arraylike(name, *arrays)
 
 
+def _asked(dtype: DTypeLike) -> Any:
+    """The dtype that a user asks for; warns, for each array, if 64 bits are not available."""
+    return dtypes.requested_dtype(dtype, "asarray")
+
+
 def _in_one_dtype(arrays: Sequence, dtype: Any) -> list:
-    return promote_dtypes(*arrays) if dtype is None else [convert(x, dtype) for x in arrays]
+    return promote_dtypes(*arrays) if dtype is None else [convert(x, _asked(dtype)) for x in arrays]
 
 
 def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
@@ -100,7 +104,7 @@ def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
         raise ValueError("concatenate: Zero-dimensional arrays cannot be concatenated.")
     if x.ndim == 1 and axis is not None:
         raise ValueError(_SCALARS)
-    x = x if dtype is None else convert(x, dtype)
+    x = x if dtype is None else convert(x, _asked(dtype))
     if axis is None:
         return ravel(x)
     axis = dims.canonical_axis(axis, x.ndim - 1)
@@ -152,7 +156,6 @@ def stack(
              [2, 4]], dtype=int32)
     """
     check_out("stack", out)
-    dtype = dtypes.requested_dtype(dtype, "stack")
     if isinstance(arrays, np.ndarray | Array):
         x = _not_empty("stack", arrays)
         axis = dims.canonical_axis(axis, x.ndim)
@@ -273,7 +276,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
     ary = value(name, ary)
-    axis, size = structural.size_along(name, ary, axis)
+    axis, size = structural.size_along(name, ary, concrete(axis, name, "axis"))
     if np.ndim(sections) > 1:
         raise TypeError(f"{name}: Only integer scalar arrays can be converted to a scalar index.")
     if isinstance(sections, Sequence) or np.ndim(sections) > 0:

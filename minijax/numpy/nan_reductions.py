@@ -138,6 +138,7 @@ def nanmean(
     """
     check_out("nanmean", out)
     (a,), where = arrays("nanmean", a), checked_mask("nanmean", where)
+    dtype = dtypes.requested_dtype(dtype, "mean")
     if not is_inexact(a):
         return mean(a, axis, dtype, None, keepdims, where=where)
     result = typeof(a).dtype if dtype is None else dtype
@@ -176,4 +177,5 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     """
     check_out("nanstd", out)
     where = checked_mask("nanstd", where)
+    dtype = dtypes.requested_dtype(dtype, "nanstd")
     return lax.sqrt(nanvar(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))

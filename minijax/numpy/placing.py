@@ -101,7 +101,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
       Array([1, 9, 2, 3], dtype=int32)
     """
     a, new_values = creation.values("insert", arr, values)
-    a, axis = shaping.flattened_if_no_axis(a, axis)
+    a, axis = shaping.flattened_if_no_axis(a, concrete(axis, "insert", "axis"))
     n = a.shape[axis]
     places = _places(obj, n)
     is_scalar = places.ndim == 0

@@ -16,9 +16,12 @@ from minijax.primitives.structural import broadcast_shapes, squeeze
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 
-def typed_product(a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any = None) -> Any:
-    """`dot_general` with a result of the preferred dtype, by default that which the operands promote to."""
+def typed_product(
+    name: str, a: Any, b: Any, numbers: tuple, precision: Any, preferred: Any, out_sharding: Any = None
+) -> Any:
+    """`dot_general` with a result of the dtype that `name` prefers, by default that which the operands promote to."""
     weak = False
+    preferred = dtypes.requested_dtype(preferred, name)
     if preferred is None:
         preferred, weak = dtypes.result_type(a, b, return_weak_type_flag=True)
     out = dot_general(a, b, numbers, precision, preferred, out_sharding=out_sharding)
@@ -82,7 +85,7 @@ def matmul(
     a, rows = _without_unit_axes(a, left, right, ["row", "k"], rank)
     b, columns = _without_unit_axes(b, right, left, ["k", "column"], rank)
     numbers, labels = _dimension_numbers(rows, columns)
-    out = typed_product(a, b, numbers, precision, preferred_element_type, out_sharding)
+    out = typed_product("matmul", a, b, numbers, precision, preferred_element_type, out_sharding)
     ordered = sorted(p for p in labels if type(p) is int) + [p for p in ("row", "column") if p in labels]
     out = transpose(out, [labels.index(p) for p in ordered]) if labels != ordered else out
     return expand_dims(out, tuple(p for p in range(rank) if p not in labels))
@@ -165,4 +168,4 @@ def dot(
     left, right = typeof(a).ndim, typeof(b).ndim
     contracted = _contracted(left, right) if left and right else ((), ())
     check_equal_sizes("dot", typeof(a), typeof(b), *contracted)
-    return typed_product(a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)
+    return typed_product("dot", a, b, (contracted, ((), ())), precision, preferred_element_type, out_sharding)

@@ -215,7 +215,9 @@ def linspace(
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = arraylike("linspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "linspace")
-    samples = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(axis))
+    samples = _linspace(
+        start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(concrete(axis, "linspace", "axis"))
+    )
     return (placed(samples[0], device), samples[1]) if retstep else placed(samples, device)
 
 

@@ -52,7 +52,7 @@ def static_axis(axis: Axis) -> Any:
         except TypeError as error:
             if isinstance(axis, str):
                 raise TypeError(f"{error}. Axes are numbered, got axis={axis!r}.") from None
-        return tuple(static_axis(a) for a in axis)
+        return tuple(operator.index(a) if isinstance(a, Tracer) else static_axis(a) for a in axis)
     except Exception as error:
         hide_frames(error)
         raise
@@ -402,7 +402,7 @@ def position_function(name: str, find: Callable, what: str, nan: str, example: s
           {example}
         """
         check_out(name, out)
-        return find(*arrays(name, a), axis=static_axis(axis), keepdims=bool(keepdims))
+        return find(*arrays(name, a), axis=axis if axis is None else operator.index(axis), keepdims=bool(keepdims))
 
     texts = dict(name=name, what=what, nan=nan, example=example)
     return fused(whole=True)(named(place, name, filled(place, texts)))

@@ -29,7 +29,8 @@ def nonnegative_axes(axis: Axes, ndim: int) -> tuple[int, ...]:
     """Axes as nonnegative indices; all axes for None."""
     if axis is None:
         return tuple(range(ndim))
-    axes = (axis,) if np.ndim(axis) == 0 else tuple(axis)
+    axis = axis if type(axis) in (int, tuple) else concrete(axis, "", "an axis")
+    axes = tuple(axis) if isinstance(axis, (tuple, list)) or np.ndim(axis) else (axis,)
     return tuple(dims.canonical_axis(a, ndim) for a in axes)
 
 
@@ -331,7 +332,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
       (1, 3, 1)
     """
     axis = concrete(axis, "expand_dims", "axis")
-    return moving.expand_dims(value("expand_dims", a), (axis,) if np.ndim(axis) == 0 else tuple(axis))
+    return moving.expand_dims(
+        value("expand_dims", a), tuple(axis) if isinstance(axis, (tuple, list)) or np.ndim(axis) else (axis,)
+    )
 
 
 @fused()

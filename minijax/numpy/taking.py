@@ -598,7 +598,7 @@ def repeat(
         a, axis = shaping.ravel(a), 0
     if not a.ndim:
         a, axis = moving.expand_dims(a, (0,)), 0
-    place, total, aval = dims.canonical_axis(axis, a.ndim), total_repeat_length, typeof(a)
+    place, total, aval = dims.canonical_axis(concrete(axis, "repeat", "axis"), a.ndim), total_repeat_length, typeof(a)
     mesh = meshes.abstract_context()
     if out_sharding is None and (mesh is None or not mesh.explicit_axes or type(aval) is not ShapedArray):
         return _repeated(a, repeats, place, total)

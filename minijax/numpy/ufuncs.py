@@ -24,6 +24,7 @@ from minijax.primitives.promote import (
     as_type,
     check_no_float0,
     check_out,
+    is_derived_twice,
     is_inexact,
     is_unsigned,
     kind_of,
@@ -41,14 +42,21 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def promoting(promote: Promotion, inline: bool = False) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Decorator: jits a function of arrays, which are checked and promoted first; errors give its name."""
+def promoting(
+    promote: Promotion, inline: bool = False, has_body: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorator: jits a function of arrays, which are checked and promoted first; errors give its name.
+
+    A function that `has_body` records an equation with a jaxpr, which all its calls under one trace share.
+    """
 
     def wrap(function: Callable[P, R]) -> Any:
         @functools.wraps(function)
         def promoted(*args):
             return function(*promote(function.__name__, *args))
 
+        if has_body:
+            promoted._has_body = True
         return jitted(inline=inline)(promoted)
 
     return wrap
@@ -223,7 +231,8 @@ def power(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     x1, x2 = arrays("power", x1, x2)
     if _is_static_integer(x2):
-        return _static_power(x1, int(x2))
+        # Second derivatives are sums of products, whose last bits differ if they are one program.
+        return (_multiplied_out if is_derived_twice(x1) else _static_power)(x1, int(x2))
     return _power(x1, x2)
 
 
@@ -233,12 +242,14 @@ def _is_static_integer(x: Any) -> bool:
     return isinstance(x, int)
 
 
-@jitted(inline=True, static=("y",))
-def _static_power(x: Any, y: int) -> Any:
+def _multiplied_out(x: Any, y: int) -> Any:
     (x,) = promote_args_numeric("power", x)
     if y < 0 and kind_of(x) is int:
         raise TypeError(f"Integers cannot be raised to negative powers, got integer_pow({typeof(x)}, {y})")
     return lax.integer_pow(x, y)
+
+
+_static_power = jitted("_static_power", inline=True, static=("y",))(_multiplied_out)
 
 
 @jitted(inline=True)

@@ -225,5 +225,10 @@ def is_unsigned(x: Any) -> bool:
     return dtypes.issubdtype(typeof(x).dtype, np.unsignedinteger)
 
 
+def is_derived_twice(x: Any) -> bool:
+    """Returns whether derivatives of derivatives by `x` are computed."""
+    return isinstance(x, Tracer) and isinstance(getattr(x, "primal", None), Tracer)
+
+
 def is_inexact(x: Any) -> bool:
     return dtypes.is_inexact(typeof(x).dtype)

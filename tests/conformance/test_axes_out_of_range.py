@@ -1,7 +1,7 @@
 """Axes that are out of range, or sequences where one axis is expected: the result's shape or the class of the error."""
 
 import pytest
-from compare import same, same_refusal
+from compare import ended, same, same_refusal
 
 pytestmark = pytest.mark.oracle
 
@@ -44,3 +44,31 @@ def test_axes_out_of_range_end_as_in_jax(axis):
 def test_samples_of_a_range_need_an_axis_that_exists():
     for axis in (2, 7, -7):
         same_refusal(lambda jnp: lambda: jnp.linspace(0.0, jnp.ones(2), 3, axis=axis))  # noqa: B023
+
+
+TRACED = """
+    jnp.sum(x, a) | jnp.prod(x, a) | jnp.mean(x, a) | jnp.std(x, a) | jnp.max(x, a) | jnp.any(x, a) | jnp.ptp(x, a)
+    jnp.median(x, a) | jnp.nansum(x, a) | jnp.flip(x, a) | jnp.squeeze(x, a) | jnp.expand_dims(x, a) | jnp.average(x, a)
+    jnp.roll(x, 1, a) | jnp.moveaxis(x, a, 0) | jnp.linalg.norm(x, axis=a) | jax.nn.softmax(x, a) | jnp.transpose(x, a)
+    jnp.quantile(x, 0.5, axis=a) | jnp.fft.fftn(x, axes=a) | jnp.count_nonzero(x, a) | jnp.nanmean(x, a) | jnp.amax(x, a)
+"""
+TRACED_ONE = "jnp.argmax(x, a) | jnp.repeat(x, 2, axis=a) | jnp.insert(x, 0, 1, axis=a) | jnp.linspace(x, x, 2, axis=a)"
+
+
+@pytest.mark.parametrize("axis", ["one", "(one, two)", "[one, two]", "jnp.array([0, 1])"])
+def test_traced_axes_raise_what_they_raise_in_jax(axis):
+    table = f"{TRACED} | {TRACED_ONE}" if "two" not in axis else TRACED
+    texts = [text.strip() for text in table.replace("\n", "|").split("|") if text.strip()]
+
+    def program(jax, jnp):
+        x = jnp.ones((2, 3))
+
+        def end_of(text):
+            def traced(one, two):
+                return eval(text, dict(jax=jax, jnp=jnp, x=x, a=eval(axis, dict(one=one, two=two, jnp=jnp))))
+
+            return ended(lambda: jax.jit(traced)(0, 1))
+
+        return {text: end_of(text) for text in texts}
+
+    assert "returned" not in same(program).values()

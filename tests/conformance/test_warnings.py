@@ -19,6 +19,15 @@ CALLS = """
     jax.random.normal(jax.random.key(0), (2,), dtype='float64') | jax.nn.one_hot(jnp.arange(2), 3, dtype='float64')
     jax.random.randint(jax.random.key(0), (2,), 0, 3, dtype='int64') | jnp.float64(1) | jnp.int64(1) | jnp.sum(x)
     lax.broadcasted_iota('int64', (2,), 0) | jnp.indices((2, 2), dtype='int64') | jnp.asarray(np.ones(2))
+    jnp.einsum('ij,kj->ik', x, x, preferred_element_type='float64') | jnp.einsum('ij->i', x, preferred_element_type='float64')
+    jnp.tensordot(x, x.T, 1, preferred_element_type='float64') | jnp.dot(x, x.T, preferred_element_type='float64')
+    jnp.matmul(x, x.T, preferred_element_type='float64') | lax.dot(x, x.T, preferred_element_type='float64')
+    jnp.vdot(x, x, preferred_element_type='float64') | jnp.inner(x, x, preferred_element_type='float64')
+    jnp.concatenate([x, x, x], dtype='float64') | jnp.concatenate(x, dtype='float64') | jnp.stack([x, x], dtype='float64')
+    jnp.concatenate([x, x], None, dtype='float64') | jnp.hstack([x, x], dtype='float64') | jnp.vstack([x], dtype='float64')
+    jnp.cumulative_sum(x[0], dtype='float64') | jnp.cumulative_prod(x[0], dtype='float64') | jnp.trace(x, dtype='float64')
+    jnp.nanmean(x, dtype='float64') | jnp.nanstd(x, dtype='float64') | jnp.result_type(jnp.float64, x)
+    jnp.result_type('float64', x) | jnp.promote_types(jnp.float64, 'float32')
 """
 
 

@@ -125,8 +125,8 @@ def test_a_body_is_traced_anew_when_a_trace_that_it_captured_is_over():
         cell[:] = [y]
         return [body_of(fun, 1.0), body_of(fun, 1.0)] and y
 
-    minijax.make_jaxpr(outer)(1.0)
-    minijax.make_jaxpr(outer)(1.0)
+    minijax.make_jaxpr(lambda y: outer(y))(1.0)
+    minijax.make_jaxpr(lambda y: outer(y))(1.0)
     assert fun.calls == 2
 
 

@@ -34,7 +34,7 @@ def i0(x: ArrayLike) -> Array:
     Arguments are real; integers become floats.
     """
     (x,) = promote_args_inexact("i0", x)
-    return lax.exp(lax.abs(x)) * bessel.bessel_i0e(x)
+    return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i0e(x))
 
 
 def i1e(x: ArrayLike) -> Array:
@@ -51,7 +51,7 @@ def i1(x: ArrayLike) -> Array:
     Arguments are real; integers become floats.
     """
     (x,) = promote_args_inexact("i1", x)
-    return lax.exp(lax.abs(x)) * bessel.bessel_i1e(x)
+    return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i1e(x))
 
 
 def _by_recurrence(z: Any, v: int, n_iter: int) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
+from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import cond
 from minijax.higher.fori_loop import fori_loop
@@ -30,7 +31,7 @@ def _series(start: float, term: Any, share: Callable, ratio: Callable) -> Any:
     def unsettled(state):
         total, k, term = state
         few = k < _MOST_TERMS
-        return few & (lax.abs(term) / lax.abs(total) > np.finfo(typeof(term).dtype).eps)
+        return few & (lax.abs(term) / lax.abs(total) > dtypes.finfo(typeof(term).dtype).eps)
 
     def add_term(state):
         total, k, term = state
@@ -99,7 +100,7 @@ hyp1f1.defjvps(
 
 
 def _eps(x: Any) -> Any:
-    return np.finfo(typeof(x).dtype).eps
+    return dtypes.finfo(typeof(x).dtype).eps
 
 
 def _is_whole(x: Any, rounded: Any) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.autodiff import jvp
 from minijax.api.custom import custom_jvp
+from minijax.base import dtypes
 from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof
 from minijax.primitives import bessel, elementwise as lax
@@ -33,14 +34,14 @@ def _summed(x: Any, q: Any) -> Any:
     x, q = promote_args_inexact("zeta", x, q)
     dtype = np.dtype(typeof(x).dtype)
     # Scalars of the dtype and no Python scalars, beside which weak types would stay.
-    count, one = 16 if dtype.itemsize > 4 else 8, dtype.type(1)
+    count, one = 8 if dtype == np.float32 else 16, dtype.type(1)
     end = dtype.type(count)
     wide_x, wide_q = jnp.expand_dims(x, -1), jnp.expand_dims(q, -1)
     head = jnp.sum((wide_q + np.arange(count, dtype=dtype)) ** -wide_x, -1)
     tail = lax.div((q + end) ** (one - x), x - one)
     edge = (q + end) ** -x
     rising = jnp.cumprod((wide_x + np.arange(2 * count, dtype=dtype)) / (wide_q + end), -1)
-    rising = jnp.clip(rising[..., ::2], max=np.finfo(dtype).max)
+    rising = jnp.clip(rising[..., ::2], max=dtypes.finfo(dtype).max)
     numbers = _bernoulli_fractions(2 * count + 1)[2::2]
     scale = np.array([float(math.factorial(2 * k) / b) for k, b in enumerate(numbers, 1)], dtype)
     correction = edge * (0.5 + jnp.sum(rising / np.expand_dims(scale, tuple(range(typeof(x).ndim))), -1))
