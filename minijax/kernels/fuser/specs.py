@@ -125,7 +125,7 @@ class _Pulled:
     def _set(self, atom: Any, block: BlockIndexTransform | None) -> None:
         if type(atom) is Literal or block is None or not (atom.aval.ndim or block is KEY):
             return
-        found = self.blocks.setdefault(atom, block)
+        found = self.blocks.setdefault(atom, block) or block
         if found != block and _on_axes(found, atom.aval.shape) != _on_axes(block, atom.aval.shape):
             raise ValueError(f"Fusion contains a DAG, cannot uniquely pull block specs:\n{self.jaxpr}")
 
