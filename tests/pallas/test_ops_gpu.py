@@ -17,6 +17,13 @@ rms_norm, layer_norm, softmax = (
 )
 
 
+@pytest.fixture(autouse=True)
+def _ranks_are_equal():
+    """Arrays of different ranks are not broadcast, as users may want it."""
+    with jax.numpy_rank_promotion("raise"):
+        yield
+
+
 def normal(*shape, seed=0, dtype=np.float32):
     return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
 

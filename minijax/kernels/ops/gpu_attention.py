@@ -85,7 +85,7 @@ def mha_reference(
     if segment_ids is not None:
         seen = segment_mask(segment_ids, segment_ids)[:, None]
     if causal:
-        seen = seen & jnp.tril(jnp.ones(scores.shape[2:], bool))
+        seen = seen & jnp.tril(jnp.ones(scores.shape[2:], bool))[None, None]
     scores = jnp.where(seen, scores * sm_scale, MASKED)
     shares = jnp.exp(scores - jnp.max(scores, -1, keepdims=True))
     shares = shares / jnp.sum(shares, -1, keepdims=True)
@@ -342,9 +342,13 @@ def _forward(q: Array, k: Array, v: Array, segment_ids: Array | None, options: _
 
 def _backward(options: _Options, residuals: tuple, do: Array) -> tuple:
     q, k, v, segment_ids, out, lse = residuals
+    if options.backward_pass_impl not in ("triton", "xla"):
+        raise ValueError(f"Invalid backward pass implementation: {options.backward_pass_impl}. Use 'triton' or 'xla'.")
     if options.backward_pass_impl == "xla":
         reference = lambda q, k, v: mha_reference(q, k, v, segment_ids, options.sm_scale, options.causal)  # noqa: E731
         return *vjp(reference, q, k, v)[1](do.astype(out.dtype)), None
+    if not options.block_sizes.has_backward_blocks:
+        raise ValueError("Backward block sizes must all be set. BlockSizes takes six sizes.")
     (batch, q_len, heads, head_dim), kv_len, sizes = q.shape, k.shape[1], options.block_sizes
     delta = jnp.einsum("bqhd,bqhd->bhq", out.astype(jnp.float32), do.astype(jnp.float32))
     number = lambda size, at: BlockSpec((None, None, size), at)  # noqa: E731
@@ -447,10 +451,6 @@ def _mha_forward(q: Array, k: Array, v: Array, segment_ids: Array | None, *optio
     given = _Options(*options)
     if given.return_residuals:
         raise ValueError("Kernel differentiation is not supported if return_residuals is True.")
-    if given.backward_pass_impl not in ("triton", "xla"):
-        raise ValueError(f"Invalid backward pass implementation: {given.backward_pass_impl}. Use 'triton' or 'xla'.")
-    if given.backward_pass_impl == "triton" and not given.block_sizes.has_backward_blocks:
-        raise ValueError("Backward block sizes must all be set. BlockSizes takes six sizes.")
     out, lse = _forward(q, k, v, segment_ids, given, True)
     return out, (q, k, v, segment_ids, out, lse)
 

@@ -347,7 +347,7 @@ def gqa_reference(
     grouped = q.reshape(batch, kv_heads, heads // kv_heads, head_dim)
     scores = jnp.einsum("bhgd,bkhd->bhgk", grouped, k, preferred_element_type=jnp.float32)
     scores = scores * (1 / sqrt(head_dim) if sm_scale is None else sm_scale)
-    positions = jnp.arange(k.shape[1])
+    positions = jnp.arange(k.shape[1])[None, :]
     start, end = _bound(start_idx, 0, batch), _bound(kv_seq_len, k.shape[1], batch)
     seen = (positions >= start[:, None]) & (positions < end[:, None])
     scores = jnp.where(seen[:, None, None], scores, MASKED)
@@ -541,7 +541,7 @@ def paged_attention_reference(
     scores = jnp.einsum("bhgd,bkhd->bhgk", grouped, k, preferred_element_type=jnp.float32)
     if attn_logits_soft_cap is not None:
         scores = jnp.tanh(scores / attn_logits_soft_cap) * attn_logits_soft_cap
-    seen = jnp.arange(k.shape[1]) < lengths[:, None]
+    seen = jnp.arange(k.shape[1])[None, :] < lengths[:, None]
     scores = jnp.where(seen[:, None, None], scores, mask_value)
     shares = jnp.exp(scores - jnp.max(scores, -1, keepdims=True))
     shares = shares / jnp.sum(shares, -1, keepdims=True)

@@ -339,6 +339,11 @@ def _checked(options: _Options) -> _Options:
     return options
 
 
+def _as_rows(columns: Array, x: Array) -> Array:
+    """Numbers of the columns as an array of the rank of `x`."""
+    return columns.reshape((1,) * (x.ndim - 1) + columns.shape)
+
+
 @functools.partial(jit, static_argnames=("eps",))
 def layer_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1e-5) -> Array:
     """Computes `layer_norm` by operations of XLA.
@@ -351,13 +356,13 @@ def layer_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1
     """
     mean = jnp.mean(x, -1, keepdims=True)
     variance = jnp.maximum(0.0, jnp.mean(jnp.square(x), -1, keepdims=True) - jnp.square(mean))
-    return (x - mean) * lax.rsqrt(variance + eps) * weight + bias
+    return (x - mean) * lax.rsqrt(variance + eps) * _as_rows(weight, x) + _as_rows(bias, x)
 
 
 @functools.partial(jit, static_argnames=("eps",))
 def rms_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1e-5) -> Array:
     """Computes `rms_norm` by operations of XLA. See `layer_norm_reference`."""
-    return x * lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + eps) * weight + bias
+    return x * lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + eps) * _as_rows(weight, x) + _as_rows(bias, x)
 
 
 _LAYER_NORM = _Norm(
