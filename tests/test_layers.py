@@ -73,8 +73,8 @@ ROOM_LINES = {
 # compilation that show long work, and `minijax --report`.
 # kernels +3,100: the fuser, where functions around a kernel become part of it, and kernels for users in two folders of
 # `ops`; experimental +400: the faces of these.
-# The rooms together.
-PACKAGE_LINES, CORE_LINES = 73_500, 39_560
+# The rooms together. +2,000: the fuser and kernels for users.
+PACKAGE_LINES, CORE_LINES = 75_500, 39_560
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
