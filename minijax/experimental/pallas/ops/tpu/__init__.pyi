@@ -1,7 +1,9 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from minijax.experimental.pallas.ops.tpu import matmul as matmul
+from minijax.experimental.pallas.ops.tpu import megablox as megablox
 from minijax.experimental.pallas.ops.tpu import splash_attention as splash_attention
 
 __all__ = [
-    "splash_attention"
+    "matmul", "megablox", "splash_attention"
 ]

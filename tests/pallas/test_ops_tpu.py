@@ -1,0 +1,187 @@
+"""Kernels for TPUs: values and derivatives against operations of XLA and against jax's kernels, and their modules."""
+
+import functools
+
+import compare
+import numpy as np
+import pytest
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.experimental.pallas.ops.tpu import matmul, megablox
+from minijax.experimental.pallas.ops.tpu.megablox.gmm import gmm, make_group_metadata, tgmm
+
+ROUNDED = "sums in another order"
+compare.SHORT_NAMES["gmm"] = "experimental.pallas.ops.tpu.megablox.gmm"
+compare.SHORT_NAMES["ops"] = "experimental.pallas.ops.tpu.megablox.ops"
+
+
+@pytest.fixture(autouse=True)
+def _ranks_are_equal():
+    """Arrays of different ranks are not broadcast, as users may want it."""
+    with jax.numpy_rank_promotion("raise"):
+        yield
+
+
+def normal(*shape, seed=0, dtype=np.float32):
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def lowers(f, *xs):
+    """The function's module for TPUs, which has a kernel."""
+    text = jax.jit(f).trace(*xs).lower(lowering_platforms=("tpu",)).as_text()
+    assert "tpu_custom_call" in text
+    return text
+
+
+# ---- products ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:pallas_call. there is no compiler of kernels for CPUs")
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int8"])
+def test_matmul(dtype):
+    x, y = (jnp.asarray(normal(*s, seed=i) * 4).astype(dtype) for i, s in enumerate(((40, 64), (64, 24))))
+    out = "int32" if dtype == "int8" else "float32"
+    f = functools.partial(matmul.matmul, block_shape=(16, 24), block_k=32, out_dtype=out)
+    want = jnp.matmul(x, y, preferred_element_type=out)
+    compare.same_value(f(x, y), want, rtol=1e-5, atol=1e-4, why=ROUNDED)
+    wide = jnp.ones((256, 256), dtype)
+    lowers(functools.partial(matmul.matmul, block_shape=(128, 128), block_k=128, out_dtype=out), wide, wide)
+
+
+def test_shapes_of_matmul_that_do_not_fit_are_refused():
+    x = jnp.ones((64, 32))
+    with pytest.raises(ValueError, match="do not fit"):
+        matmul.matmul(x, x, block_shape=(8, 8), block_k=32)
+    with pytest.raises(ValueError, match="block_k=24 does not divide 32"):
+        matmul.matmul(x, x.T, block_shape=(8, 8), block_k=24)
+
+
+def grouped(rows, matrices, sizes, first=0):
+    """The products of groups one by one; zeros for the rows of other groups."""
+    ends = np.cumsum(sizes)
+    parts = []
+    for g, (start, end) in enumerate(zip(ends - sizes, ends, strict=True)):
+        is_own = first <= g < first + len(matrices)
+        parts.append(rows[start:end] @ matrices[g - first] if is_own else np.zeros((end - start, matrices.shape[2])))
+    return jnp.asarray(np.concatenate(parts).astype(np.float32))
+
+
+SIZES = {
+    "empty ones": [30, 0, 50, 48],
+    "one": [0, 128, 0, 0],
+    "even": [32] * 4,
+    "small": [1, 2, 3, 122],
+    "all rows": [128],
+}
+TILINGS = [(32, 32, 32), (16, 24, 20), (128, 64, 48)]
+
+
+@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("tiling", TILINGS)
+def test_products_of_groups(name, tiling):
+    sizes = np.array(SIZES[name], np.int32)
+    x, w, y = normal(128, 64), normal(len(sizes), 64, 48, seed=1), normal(128, 48, seed=2)
+    got = gmm(x, w, sizes, tiling=tiling, interpret=True)
+    compare.same_value(got, grouped(x, w, sizes), rtol=1e-4, atol=1e-4, why=ROUNDED)
+    turned = gmm(x, w.swapaxes(1, 2), sizes, tiling=tiling, transpose_rhs=True, interpret=True)
+    compare.same_value(turned, got, rtol=1e-4, atol=1e-4, why=ROUNDED)
+    ends = np.cumsum(sizes)
+    want = np.stack([x[e - n : e].T @ y[e - n : e] for n, e in zip(sizes, ends, strict=True)])
+    got = tgmm(x.T, y, sizes, tiling=tiling, interpret=True)
+    compare.same_value(got, jnp.asarray(want), rtol=1e-4, atol=1e-4, why=ROUNDED)
+
+
+def test_products_of_some_groups_keep_the_other_rows():
+    sizes, x, w = np.array(SIZES["empty ones"], np.int32), normal(128, 64), normal(2, 64, 48, seed=1)
+    there = jnp.full((128, 48), 7.0)
+    f = functools.partial(gmm, tiling=(32, 32, 48), interpret=True)
+    got = f(x, w, sizes, group_offset=jnp.int32(2), existing_out=there)
+    want = grouped(x, w, sizes, 2).at[:30].set(7.0)
+    compare.same_value(got, want, rtol=1e-4, atol=1e-4, why=ROUNDED)
+    first = f(x, w, sizes, group_offset=jnp.int32(0), existing_out=there)
+    compare.same_value(first, grouped(x, w, sizes).at[30:].set(7.0), rtol=1e-4, atol=1e-4, why=ROUNDED)
+    part = tgmm(x.T, x, sizes, tiling=(32, 32, 32), group_offset=jnp.int32(2), num_actual_groups=2, interpret=True)
+    compare.same_value(
+        part, tgmm(x.T, x, sizes, tiling=(32, 32, 32), interpret=True)[2:], rtol=1e-5, atol=1e-4, why=ROUNDED
+    )
+
+
+@pytest.mark.parametrize("transpose_rhs", [False, True])
+def test_derivatives_of_products_of_groups(transpose_rhs):
+    sizes, x, w = np.array(SIZES["empty ones"], np.int32), normal(128, 64) / 8, normal(4, 64, 48, seed=1)
+    w = w.swapaxes(1, 2) if transpose_rhs else w
+    numbers = np.repeat(np.arange(4), sizes)
+
+    def plain(x, w):
+        return jnp.einsum("mk,mnk->mn" if transpose_rhs else "mk,mkn->mn", x, w[numbers])
+
+    def ours(x, w):
+        return megablox.gmm(x, w, sizes, jnp.float32, (32, 32, 16), None, None, transpose_rhs, True)
+
+    loss = lambda f: lambda *xs: jnp.sum(jnp.sin(f(*xs)))  # noqa: E731
+    want = jax.grad(loss(plain), (0, 1))(x, w)
+    compare.same_value(jax.jit(jax.grad(loss(ours), (0, 1)))(x, w), want, rtol=1e-3, atol=1e-3, why=ROUNDED)
+
+
+def test_products_of_groups_are_lowered():
+    sizes, x, w = jnp.array([100, 156]), jnp.ones((256, 256), jnp.bfloat16), jnp.ones((2, 256, 256), jnp.bfloat16)
+    lowers(gmm, x, w, sizes)
+    lowers(tgmm, x, x, sizes)
+    assert lowers(jax.grad(lambda x, w: megablox.gmm(x, w, sizes).sum(), (0, 1)), x, w).count("tpu_custom_call") == 2
+
+
+@pytest.mark.oracle
+def test_products_of_groups_are_those_of_jax():
+    sizes, x, w = np.array(SIZES["empty ones"], np.int32), normal(128, 64), normal(4, 64, 48, seed=1)
+
+    def program(jax, jnp, gmm, ops):
+        options = dict(tiling=(32, 32, 48), interpret=True)
+        f = lambda x, w: ops.gmm(x, w, sizes, jnp.float32, (32, 32, 48), None, None, False, True)  # noqa: E731
+        grads = jax.grad(lambda x, w: jnp.sum(jnp.sin(f(x, w))), (0, 1))(jnp.asarray(x), jnp.asarray(w))
+        return gmm.gmm(x, w, sizes, **options), gmm.tgmm(x.T, x, sizes, **options), grads
+
+    compare.same(program, rtol=1e-3, atol=1e-3, why=ROUNDED)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("visits", [False, True])
+@pytest.mark.parametrize("name", SIZES)
+def test_steps_of_products_of_groups_are_those_of_jax(name, visits):
+    sizes = np.array(SIZES[name], np.int32)
+
+    def program(jax, jnp, gmm):
+        return gmm.make_group_metadata(
+            group_sizes=jnp.asarray(sizes), m=128, tm=32, start_group=jnp.int32(0), num_nonzero_groups=len(sizes), visit_empty_groups=visits
+        )  # fmt: skip
+
+    compare.same(program)
+
+
+WRONG = {
+    "sizes": (lambda x, w: dict(group_sizes=np.ones(4, np.float32)), "Expected 32-bit integer 'group_sizes' but got float32."),
+    "rank of lhs": (lambda x, w: dict(lhs=x[0]), "Expected 2-tensor for 'lhs' but got 1-tensor."),
+    "rank of rhs": (lambda x, w: dict(rhs=w[0]), "Expected 3-tensor for 'rhs' but got 2-tensor."),
+    "blocks": (lambda x, w: dict(tiling=(48, 32, 32)), "128 must be divisible by x-dimension tile size (48)."),
+    "dtype": (lambda x, w: dict(lhs=x.astype(np.int32)), "Expected bfloat16 or float32 array but got int32."),
+    "no tiling": (lambda x, w: dict(tiling=None), "No tuned tiling found for (m, k, n) = (128, 64, 48)"),
+    "offset": (lambda x, w: dict(group_offset=np.zeros(1, np.int32)), "group_offset must be a ()-shaped array. Got: (1,)."),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_operands_of_products_of_groups_are_refused_as_in_jax(name):
+    changed, phrase = WRONG[name]
+    x, w = normal(128, 64), normal(4, 64, 48)
+    given = dict(lhs=x, rhs=w, group_sizes=np.array([32] * 4, np.int32), tiling=(32, 32, 48), interpret=True)
+    compare.same_refusal(lambda gmm: lambda: gmm.gmm(**{**given, **changed(x, w)}), [phrase])
+
+
+def test_sizes_that_do_not_fit_are_refused():
+    x, sizes = jnp.ones((128, 64)), jnp.array([128])
+    with pytest.raises(ValueError, match="do not fit the matrices"):
+        gmm(x, jnp.ones((1, 32, 8)), sizes, tiling=(32, 32, 8), interpret=True)
+    with pytest.raises(ValueError, match="do not fit the rows"):
+        tgmm(x, x, sizes, tiling=(32, 32, 8), interpret=True)
+    assert int(make_group_metadata(group_sizes=sizes, m=128, tm=32, start_group=0, num_nonzero_groups=1)[1]) == 4
