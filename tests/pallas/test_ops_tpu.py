@@ -185,3 +185,105 @@ def test_sizes_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="do not fit the rows"):
         tgmm(x, x, sizes, tiling=(32, 32, 8), interpret=True)
     assert int(make_group_metadata(group_sizes=sizes, m=128, tm=32, start_group=0, num_nonzero_groups=1)[1]) == 4
+
+
+# ---- attention -----------------------------------------------------------------------------------------
+
+from minijax.experimental.pallas.ops.tpu import flash_attention as flash  # noqa: E402
+
+SMALL = flash.BlockSizes(16, 32, 16, 1, 16, 32, 32, 16, 16, 16, 32)
+interpreted = pytest.mark.filterwarnings("ignore:pallas_call. there is no compiler of kernels for CPUs")
+
+
+def heads(q_len, kv_len=None, size=32, dtype="float32"):
+    lengths = (q_len, kv_len or q_len, kv_len or q_len)
+    return [jnp.asarray(normal(2, 3, n, size, seed=i)).astype(dtype) for i, n in enumerate(lengths)]
+
+
+def segments(q_len, kv_len=None):
+    number = lambda n: jnp.asarray(np.arange(2 * n).reshape(2, n) % n * 3 // n, jnp.int32)  # noqa: E731
+    return flash.SegmentIds(number(q_len), number(kv_len or q_len))
+
+
+FLASH = {
+    "plain": (heads(64), False, None, {}),
+    "causal": (heads(64), False, None, dict(causal=True, sm_scale=0.2)),
+    "segments": (heads(64, 96), False, segments(64, 96), dict(sm_scale=0.3)),
+    "added numbers": (heads(32, 64), True, None, dict(sm_scale=0.5)),
+    "everything": (heads(64), True, segments(64), dict(causal=True, sm_scale=0.2)),
+    "short": (heads(16, 32), False, None, dict(causal=True)),
+}
+
+
+@interpreted
+@pytest.mark.parametrize("name", FLASH)
+def test_flash_attention_and_its_derivatives(name):
+    xs, has_bias, ids, options = FLASH[name]
+    bias = [jnp.asarray(normal(2, 3, xs[0].shape[2], xs[1].shape[2], seed=7))] if has_bias else []
+
+    def of(f):
+        return lambda q, k, v, *bias: f(q, k, v, bias[0] if bias else None, ids, **options)
+
+    ours, reference = of(functools.partial(flash.flash_attention, block_sizes=SMALL)), of(flash.mha_reference)
+    compare.same_value(ours(*xs, *bias), reference(*xs, *bias), rtol=1e-4, atol=1e-5, why=ROUNDED)
+    loss = lambda f: lambda *xs: jnp.sum(jnp.sin(f(*xs)))  # noqa: E731
+    numbers = tuple(range(3 + len(bias)))
+    want = jax.grad(loss(reference), numbers)(*xs, *bias)
+    compare.same_value(jax.jit(jax.grad(loss(ours), numbers))(*xs, *bias), want, rtol=1e-3, atol=1e-4, why=ROUNDED)
+
+
+@interpreted
+def test_flash_attention_of_half_precision_in_vmap():
+    xs = heads(32, dtype="bfloat16")
+    f = functools.partial(flash.flash_attention, causal=True, block_sizes=SMALL)
+    want = jnp.stack([flash.mha_reference(*xs, None, causal=True)] * 2)
+    compare.same_value(jax.vmap(f)(*[jnp.stack([x, x]) for x in xs]), want, atol=0.05, why="half precision")
+
+
+def test_flash_attention_is_lowered_in_both_directions():
+    xs, ids = heads(256, size=128, dtype="bfloat16"), segments(256)
+    bias = jnp.ones((2, 3, 256, 256), jnp.bfloat16)
+    for options in ({}, dict(causal=True, segment_ids=ids), dict(ab=bias)):
+        f = functools.partial(flash.flash_attention, **options)
+        lowers(f, *xs)
+        assert lowers(jax.grad(lambda *xs, f=f: f(*xs).sum(), (0, 1, 2)), *xs).count("tpu_custom_call") == 3
+
+
+compare.SHORT_NAMES["flash_attention"] = "experimental.pallas.ops.tpu.flash_attention"
+X = np.ones((1, 2, 256, 64), np.float32)
+BAD = {
+    "heads": ((X, X[:, :1], X[:, :1]), {}, "Head count mismatch: got 2, 1, 1 (for q, k, v respectively)"),
+    "sizes": ((X, X[..., :32], X[..., :32]), {}, "Model dimension mismatch: got 64 and 32 (for q and k respectively)"),
+    "lengths": ((X, X, X[:, :, :128]), {}, "KV sequence length mismatch: got 256 and 128"),
+    "ranks": ((X[0], X[0], X[0]), {}, "not enough values to unpack"),
+    "added numbers": ((X, X, X, X), {}, "Attention bias shape mismatch: expected (batch_size=1, num_heads=2, q_seq_len=256, kv"),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", BAD)
+def test_shapes_that_flash_attention_refuses(name):
+    operands, options, phrase = BAD[name]
+    compare.same_refusal(
+        lambda flash_attention: lambda: flash_attention.flash_attention(*operands, **options), [phrase]
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("sizes", [(128, 64, 128, 1), (128, 128, 100, 1)])
+def test_sizes_of_blocks_that_flash_attention_refuses(sizes):
+    compare.same_refusal(lambda flash_attention: lambda: flash_attention.BlockSizes(*sizes), ["should"])
+
+
+@pytest.mark.oracle
+def test_the_reference_of_flash_attention_is_that_of_jax():
+    xs, ids = [np.asarray(x) for x in heads(32)], segments(32)
+
+    def program(jax, jnp, flash_attention):
+        own = flash_attention.SegmentIds(*map(np.asarray, ids))
+        default = flash_attention.BlockSizes.get_default(1, 2, 256, 256, 64)
+        options = dict(causal=True, sm_scale=0.3, save_residuals=True)
+        found = flash_attention.mha_reference_no_custom_vjp(*map(jnp.asarray, xs), None, own, **options)
+        return found, default.has_backward_blocks, default.block_q_major_dkv
+
+    compare.same(program, rtol=1e-4, atol=1e-4, why=ROUNDED)

@@ -1,9 +1,10 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from minijax.experimental.pallas.ops.tpu import flash_attention as flash_attention
 from minijax.experimental.pallas.ops.tpu import matmul as matmul
 from minijax.experimental.pallas.ops.tpu import megablox as megablox
 from minijax.experimental.pallas.ops.tpu import splash_attention as splash_attention
 
 __all__ = [
-    "matmul", "megablox", "splash_attention"
+    "flash_attention", "matmul", "megablox", "splash_attention"
 ]
