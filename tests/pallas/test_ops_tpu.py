@@ -287,3 +287,82 @@ def test_the_reference_of_flash_attention_is_that_of_jax():
         return found, default.has_backward_blocks, default.block_q_major_dkv
 
     compare.same(program, rtol=1e-4, atol=1e-4, why=ROUNDED)
+
+
+# ---- attention of one query with keys in pages ---------------------------------------------------------
+
+from minijax.experimental.pallas.ops.tpu import paged_attention as paged  # noqa: E402
+
+quantized, reference = paged.quantization_utils, paged.util.grouped_query_attention_reference
+compare.SHORT_NAMES["paged_attention"] = "experimental.pallas.ops.tpu.paged_attention"
+compare.SHORT_NAMES["quantization_utils"] = "experimental.pallas.ops.tpu.paged_attention.quantization_utils"
+compare.SHORT_NAMES["util"] = "experimental.pallas.ops.tpu.paged_attention.util"
+
+
+def pages(kv_heads=2, count=24, page_size=16, size=128, per_sequence=8):
+    k, v = (jnp.asarray(normal(kv_heads, count, page_size, size, seed=i)) for i in (1, 2))
+    table = np.random.default_rng(0).integers(0, count, (3, per_sequence)).astype(np.int32)
+    return k, v, np.array([1, per_sequence * page_size, 77], np.int32), table
+
+
+def in_rows(pages, table):
+    return pages[:, table].transpose(1, 0, 2, 3, 4).reshape(len(table), pages.shape[0], -1, pages.shape[-1])
+
+
+@interpreted
+@pytest.mark.parametrize("cap", [None, 2.0])
+@pytest.mark.parametrize("is_quantized", [False, True])
+def test_paged_attention(cap, is_quantized):
+    k, v, lengths, table = pages()
+    q = jnp.asarray(normal(3, 8, 128)) / 10
+    if is_quantized:
+        k, v = quantized.quantize_to_int8(k), quantized.quantize_to_int8(v)
+    f = functools.partial(paged.paged_attention, pages_per_compute_block=4, attn_logits_soft_cap=cap)
+    got = f(q, k, v, lengths, table)
+    rows = [in_rows(quantized.unquantize_from_int8(a, jnp.float32) if is_quantized else a, table) for a in (k, v)]
+    compare.same_value(got, reference(q, *rows, lengths, cap), rtol=1e-4, atol=1e-5, why=ROUNDED)
+    lowers(f, q, k, v, lengths, table)
+    empty = f(q, k, v, np.zeros(3, np.int32), table)
+    compare.same_value(empty, jnp.zeros_like(q))
+
+
+@pytest.mark.oracle
+def test_small_integers_and_the_reference_are_those_of_jax():
+    x, q = normal(2, 5, 8), normal(2, 4, 8, seed=1)
+
+    def program(jax, jnp, quantization_utils, util):
+        found = quantization_utils.quantize_to_int8(jnp.asarray(x))
+        again = quantization_utils.unquantize_from_int8(found, jnp.float32)
+        keys = jnp.asarray(x)[:, None]
+        attended = util.grouped_query_attention_reference(jnp.asarray(q), keys, keys, jnp.array([2, 5]), 3.0)
+        return tuple(found), again, attended
+
+    compare.same(program, rtol=1e-5, atol=1e-6, why=ROUNDED)
+
+
+Q, K, LENGTHS, TABLE = (
+    np.ones((2, 8, 128), "f"),
+    np.ones((2, 8, 16, 128), "f"),
+    np.array([3, 20], "i"),
+    np.zeros((2, 4), "i"),
+)
+UNFIT = {
+    "heads": ((Q[:, :7], K, K, LENGTHS, TABLE), {}, "Number of Q heads must be divisible by number of KV heads. Got 7 and 2."),
+    "values": ((Q, K, K[:1], LENGTHS, TABLE), {}, "k_pages and v_pages must have the same shape."),
+    "blocks": ((Q, K, K, LENGTHS, TABLE), dict(pages_per_compute_block=3), "pages_per_compute_block must be divisible by"),
+    "mode": ((Q, K, K, LENGTHS, TABLE), dict(megacore_mode="foo"), "megacore_mode must be one of ['kv_head', 'batch', None]"),
+    "one sequence": ((Q[:1], K, K, LENGTHS[:1], TABLE[:1]), dict(megacore_mode="batch"), "batch size must be even when"),
+    "one head": ((Q, K[:1], K[:1], LENGTHS, TABLE), dict(megacore_mode="kv_head"), "number of KV heads must be even when"),
+    "size": ((Q[..., :64], K, K, LENGTHS, TABLE), {}, "head_dim of Q must be the same as that of K/V. Got 64 and 128."),
+    "lengths": ((Q, K, K, LENGTHS[:1], TABLE), {}, "`lengths` and `q` must have the same batch size"),
+    "table": ((Q, K, K, LENGTHS, TABLE[:1]), {}, "`page_indices` and `q` must have the same batch size"),
+    "dtype": ((Q, K, K, LENGTHS.astype("f"), TABLE), {}, "The dtype of `lengths` must be int32. Got float32"),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", UNFIT)
+def test_operands_that_paged_attention_refuses(name):
+    operands, options, phrase = UNFIT[name]
+    given = dict(pages_per_compute_block=2) | options
+    compare.same_refusal(lambda paged_attention: lambda: paged_attention.paged_attention(*operands, **given), [phrase])

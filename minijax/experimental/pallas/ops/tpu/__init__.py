@@ -2,5 +2,5 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("flash_attention", "matmul", "megablox", "splash_attention"), {})
+_FACE = Face(__name__, ("flash_attention", "matmul", "megablox", "paged_attention", "splash_attention"), {})
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

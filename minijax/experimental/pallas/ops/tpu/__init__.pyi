@@ -3,8 +3,9 @@
 from minijax.experimental.pallas.ops.tpu import flash_attention as flash_attention
 from minijax.experimental.pallas.ops.tpu import matmul as matmul
 from minijax.experimental.pallas.ops.tpu import megablox as megablox
+from minijax.experimental.pallas.ops.tpu import paged_attention as paged_attention
 from minijax.experimental.pallas.ops.tpu import splash_attention as splash_attention
 
 __all__ = [
-    "flash_attention", "matmul", "megablox", "splash_attention"
+    "flash_attention", "matmul", "megablox", "paged_attention", "splash_attention"
 ]
