@@ -87,22 +87,30 @@ def tpu():
     in_segments = lambda q, k, v, a, b, s: kernel(q, k, v, splash.SegmentIds(a, b), s)  # noqa: E731
     table["splash in segments"] = grad(in_segments), [*rows, ints(512), ints(512), typed((2,), "float32")]
     of_pages = lambda *xs: paged.paged_attention(*xs, pages_per_compute_block=4)  # noqa: E731
+    gather = ops.tpu.all_gather.all_gather
+    table["all_gather"] = lambda x: gather(x, mesh=MESH, axis_name="x"), [typed((64, 128))]
     table["paged"] = of_pages, [typed((2, 16, 128)), *[typed((2, 64, 16, 128))] * 2, ints(2), ints(2, 16)]
     return table
+
+
+MESH = None
+if sys.argv[1:2] == ["tpu"]:
+    MESH = jax.sharding.Mesh(np.array(topologies.get_topology_desc("v5e:2x2", "tpu").devices), "x")
 
 
 def main(platform: str, *names: str) -> None:
     if platform == "cuda":
         target = (Path(__file__).parent / "h100.txtpb").read_text()
         device = topologies.get_topology_desc("", "cuda", target_config=target, topology="1x1x8").devices[0]
+        sharding = jax.sharding.SingleDeviceSharding(device)
     else:
-        device = topologies.get_topology_desc("v5e:2x2", "tpu").devices[0]
-    sharding = jax.sharding.SingleDeviceSharding(device)
+        sharding = jax.sharding.SingleDeviceSharding(MESH.devices.flat[0])
     table = gpu() if platform == "cuda" else tpu()
     for name in names or table:
         f, types = table[name]
+        where = jax.sharding.NamedSharding(MESH, jax.P("x")) if name == "all_gather" else sharding
         try:
-            jax.jit(f).lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype, sharding=sharding) for t in types]).compile()
+            jax.jit(f).lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype, sharding=where) for t in types]).compile()
         except Exception as error:
             sys.stdout.write(f"{name}: {type(error).__name__}: {str(error)[:600]}\n")
 

@@ -366,3 +366,30 @@ def test_operands_that_paged_attention_refuses(name):
     operands, options, phrase = UNFIT[name]
     given = dict(pages_per_compute_block=2) | options
     compare.same_refusal(lambda paged_attention: lambda: paged_attention.paged_attention(*operands, **given), [phrase])
+
+
+# ---- all-gather ----------------------------------------------------------------------------------------
+
+from minijax.experimental.pallas.ops.tpu import all_gather as gathering  # noqa: E402
+
+compare.SHORT_NAMES["all_gather"] = "experimental.pallas.ops.tpu.all_gather"
+
+
+@pytest.mark.oracle
+def test_meshes_that_an_all_gather_refuses():
+    x = np.ones((8, 128), np.float32)
+    for names, shape in (("xy", (1, 1)), (("x", "y"), (1, 1)), ("z", (1,))):
+
+        def program(jax, all_gather, names=names, shape=shape):
+            mesh = jax.sharding.Mesh(np.array(jax.devices()[:1]).reshape(shape), ("x", "y")[: len(shape)])
+            return lambda: all_gather.all_gather(x, mesh=mesh, axis_name=names)
+
+        compare.same_refusal(program)
+
+
+def test_neighbours_are_around_the_ring():
+    class Ring:
+        shape, axis_names = {"x": 4}, ("x",)
+
+    for place, direction, want in ((3, "right", 0), (1, "right", 2), (0, "left", 3), (2, "left", 1)):
+        assert int(gathering.get_neighbor(jnp.int32(place), Ring, "x", direction=direction)[0]) == want

@@ -130,7 +130,6 @@ def mha_forward_kernel(
     block_q: int,
     block_k: int,
     head_dim: int,
-    q_len: int | None = None,
 ) -> None:
     """Computes the results of a block of queries; a kernel, of the grid (blocks of queries, batch, heads).
 
@@ -146,11 +145,29 @@ def mha_forward_kernel(
       block_q: number of queries.
       block_k: number of keys that are read at once.
       head_dim: size of a query.
-      q_len: number of all queries; that of the keys by default.
+
+    There are as many queries as keys.
     """
+    refs = q_ref, k_ref, v_ref, segment_ids_ref, o_ref, *residual_refs
+    _forward_kernel(*refs, sizes=(block_q, block_k, head_dim, k_ref.shape[0]), sm_scale=sm_scale, causal=causal)
+
+
+def _forward_kernel(
+    q_ref: Any,
+    k_ref: Any,
+    v_ref: Any,
+    segment_ids_ref: Any,
+    o_ref: Any,
+    *residual_refs: Any,
+    sizes: tuple[int, int, int, int],
+    sm_scale: float,
+    causal: bool,
+) -> None:
+    """As `mha_forward_kernel`; `sizes` are block_q, block_k, head_dim and the number of all queries."""
+    block_q, block_k, head_dim, q_len = sizes
     kv_len, number = k_ref.shape[0], program_id(0)
     scores_of = _Scores(sm_scale, causal, segment_ids_ref)
-    queries = Rows(block_q, kv_len if q_len is None else q_len, first=number * block_q)
+    queries = Rows(block_q, q_len, first=number * block_q)
     q = queries.read(q_ref, head_dim)
 
     def add(i, carry):
@@ -321,15 +338,8 @@ def _forward(q: Array, k: Array, v: Array, segment_ids: Array | None, options: _
     (batch, q_len, heads, head_dim), kv_len = q.shape, k.shape[1]
     block_q, block_k = min(options.block_sizes.block_q, q_len), min(options.block_sizes.block_k, kv_len)
     block_q, block_k = next_power_of_2(block_q), next_power_of_2(block_k)
-    kernel = functools.partial(
-        mha_forward_kernel,
-        sm_scale=options.sm_scale,
-        causal=options.causal,
-        block_q=block_q,
-        block_k=block_k,
-        head_dim=head_dim,
-        q_len=q_len,
-    )
+    sizes = block_q, block_k, head_dim, q_len
+    kernel = functools.partial(_forward_kernel, sizes=sizes, sm_scale=options.sm_scale, causal=options.causal)
     out = [ShapeDtypeStruct(q.shape, q.dtype)]
     outs = [_some(block_q, head_dim)]
     if keeps_lse:

@@ -24,7 +24,7 @@ _HIGHEST_INT8 = 127.5
 
 
 class QuantizedTensor(NamedTuple):
-    """Small integers, and the factors by which they are multiplied, one a row.
+    """Holds small integers, and the factors by which they are multiplied, one a row.
 
     Attributes:
       weight: array of int8.

@@ -32,7 +32,7 @@ from minijax.run.arrays.array import Array
 
 
 class SegmentIds(NamedTuple):
-    """The numbers of the segments of queries and of keys, one array each: queries see only keys of their segment."""
+    """Names the segments of queries and keys by numbers, one array each: queries see only keys of their own."""
 
     q: Any
     kv: Any
