@@ -18,7 +18,15 @@ minijax.custom_batching minijax.export minijax.ffi minijax.profiler minijax.dist
 minijax.flatten_util minijax.dlpack minijax.monitoring minijax.memory minijax.ref minijax.test_util minijax.experimental
 minijax.experimental.checkify minijax.experimental.multihost_utils minijax.experimental.mesh_utils
 minijax.experimental.topologies minijax.experimental.sparse minijax.experimental.pallas minijax.experimental.pallas.tpu
-minijax.experimental.pallas.triton minijax.kernels
+minijax.experimental.pallas.triton minijax.kernels minijax.experimental.pallas.fuser
+minijax.experimental.pallas.ops.gpu.attention minijax.experimental.pallas.ops.gpu.decode_attention
+minijax.experimental.pallas.ops.gpu.layer_norm minijax.experimental.pallas.ops.gpu.paged_attention
+minijax.experimental.pallas.ops.gpu.rms_norm minijax.experimental.pallas.ops.gpu.softmax
+minijax.experimental.pallas.ops.tpu.all_gather minijax.experimental.pallas.ops.tpu.flash_attention
+minijax.experimental.pallas.ops.tpu.matmul minijax.experimental.pallas.ops.tpu.megablox.gmm
+minijax.experimental.pallas.ops.tpu.paged_attention.quantization_utils
+minijax.experimental.pallas.ops.tpu.splash_attention
+minijax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask
 """.split()
 # Most used, with an entry for each argument and an example.
 FULL = """

@@ -178,7 +178,7 @@ def test_modules_that_are_gone(name):
 
 LATER = """
 experimental.pallas.mosaic_gpu.kernel(None)
-experimental.pallas.ops.tpu.splash_attention.make_splash_mha()
+experimental.pallas.ops.gpu.attention.mha_backward_kernel()
 """
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from minijax.higher.cond import group_of
 from minijax.hlo import spell
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal
+from minijax.kernels.fuser.custom import in_kernel
 from minijax.kernels.mosaic.references import region
 from minijax.kernels.mosaic.verbs import Region, Value, ints, memref, type_of
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
@@ -37,6 +38,11 @@ def inlined(k: Kernel, jaxpr: Jaxpr | ClosedJaxpr, operands: Sequence[Any]) -> l
 @rule(*_CALLS)
 def _call(k: Kernel, site: Site, *operands: Any, **params: Any) -> list[Any]:
     return inlined(k, _called(params), operands)
+
+
+@rule("custom_fusion")
+def _custom_fusion(k: Kernel, site: Site, *operands: Any, **params: Any) -> list[Any]:
+    return inlined(k, *in_kernel(params, operands))
 
 
 # ---- branches ------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var
+from minijax.kernels.fuser.custom import in_kernel
 from minijax.kernels.text import Value
 from minijax.kernels.triton.memory import Block
 from minijax.kernels.triton.verbs import I32, kind
@@ -170,4 +171,5 @@ RULES: dict[str, Callable] = {
     "checkpoint": _call("jaxpr"),
     "custom_jvp_call": _call("call_jaxpr"),
     "custom_vjp_call": _call("call_jaxpr"),
+    "custom_fusion": lambda k, eqn, *xs: _walk(k, *in_kernel(eqn.params, xs)),
 }

@@ -1,0 +1,12 @@
+"""jax.experimental.pallas.ops.tpu.all_gather: an all-gather by a kernel for TPUs."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.kernels.ops.tpu_all_gather: ag_kernel all_gather get_neighbor
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,0 +1,33 @@
+# The names of this module's table, written by tests/write_stubs.py.
+
+from minijax.base.dtypes import DTypeLike
+from minijax.kernels.ops.tpu_products import Tiling
+from minijax.kernels.ops.tpu_products import make_group_metadata as make_group_metadata
+from minijax.run.arrays.array import Array
+
+__all__ = [
+    "gmm", "make_group_metadata", "tgmm"
+]
+
+def gmm(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    preferred_element_type: DTypeLike = ...,
+    tiling: Tiling = ...,
+    group_offset: Array | None = None,
+    existing_out: Array | None = None,
+    transpose_rhs: bool = False,
+    interpret: bool = False,
+) -> Array: ...
+def tgmm(
+    lhs: Array,
+    rhs: Array,
+    group_sizes: Array,
+    preferred_element_type: DTypeLike = ...,
+    tiling: Tiling = ...,
+    group_offset: Array | None = None,
+    num_actual_groups: int | None = None,
+    existing_out: Array | None = None,
+    interpret: bool = False,
+) -> Array: ...

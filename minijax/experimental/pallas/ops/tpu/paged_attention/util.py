@@ -1,0 +1,12 @@
+"""Paged attention by operations of XLA."""
+
+from minijax.base.faces import Face
+
+_FACE = Face(
+    __name__,
+    (),
+    """
+minijax.kernels.ops.tpu_paged: grouped_query_attention_reference
+""",
+)
+__getattr__, __dir__ = _FACE.attribute, _FACE.names

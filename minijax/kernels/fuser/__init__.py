@@ -1,0 +1,1 @@
+"""The fuser: functions around a kernel become part of it, and their blocks follow from those of the kernel."""
