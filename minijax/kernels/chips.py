@@ -244,7 +244,11 @@ def get_tpu_info() -> TpuInfo:
 
     Raises ValueError if it is no TPU.
     """
-    device = _device()
+    return kind_info(_device())
+
+
+def kind_info(device: Any) -> TpuInfo:
+    """The facts about a device. Raises ValueError for one of another kind than TPUs."""
     if device.device_kind not in _KINDS:
         raise ValueError(f"Unsupported TPU device kind: {device.device_kind}")
     return _info(ChipVersion(_KINDS[device.device_kind]), getattr(device, "num_cores", None) or 1)

@@ -11,6 +11,7 @@ OWN = {
     "pallas.CompilerParams",
     "pallas.enable_debug_checks",
     "pallas.enable_poison_buffers",
+    "pallas.kernel",  # its `body` is None by default
     "pallas.MemorySpace",
     "pallas.tpu.MemorySpace",
 }

@@ -8,6 +8,7 @@ _FACE = Face(
     """
 minijax.kernels.blocks: PrefetchScalarGridSpec
 minijax.kernels.chips: ChipVersion TpuInfo get_tpu_info get_tpu_info_for_chip is_tpu_device
+minijax.kernels.cores: core_barrier create_tensorcore_mesh run_on_first_core
 minijax.kernels.memory: CMEM=TpuMemorySpace.CMEM HBM=TpuMemorySpace.HBM MemorySpace=TpuMemorySpace
     SEMAPHORE=TpuMemorySpace.SEMAPHORE SMEM=TpuMemorySpace.SMEM SemaphoreType VMEM=TpuMemorySpace.VMEM
     VMEM_SHARED=TpuMemorySpace.VMEM_SHARED dma_semaphore
@@ -33,9 +34,9 @@ minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_sig
     },
     missing={
         "jax.experimental.pallas.tpu.{0} is not there: use pallas_call over a grid instead.": """
-        BufferType BufferedRef BufferedRefBase InterpretParams core_barrier
-        create_tensorcore_mesh emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode
-        reset_tpu_interpret_mode_state run_on_first_core set_tpu_interpret_mode
+        BufferType BufferedRef BufferedRefBase InterpretParams
+        emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode
+        reset_tpu_interpret_mode_state set_tpu_interpret_mode
     """
     },
 )

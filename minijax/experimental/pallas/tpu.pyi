@@ -6,6 +6,9 @@ from minijax.kernels.chips import TpuInfo as TpuInfo
 from minijax.kernels.chips import get_tpu_info as get_tpu_info
 from minijax.kernels.chips import get_tpu_info_for_chip as get_tpu_info_for_chip
 from minijax.kernels.chips import is_tpu_device as is_tpu_device
+from minijax.kernels.cores import core_barrier as core_barrier
+from minijax.kernels.cores import create_tensorcore_mesh as create_tensorcore_mesh
+from minijax.kernels.cores import run_on_first_core as run_on_first_core
 from minijax.kernels.memory import MemorySpace as _MemorySpace
 from minijax.kernels.memory import SemaphoreType as SemaphoreType
 from minijax.kernels.memory import TpuMemorySpace as MemorySpace
@@ -92,11 +95,8 @@ BufferType: Any
 BufferedRef: Any
 BufferedRefBase: Any
 InterpretParams: Any
-core_barrier: Any
-create_tensorcore_mesh: Any
 emit_pipeline: Any
 emit_pipeline_with_allocations: Any
 force_tpu_interpret_mode: Any
 reset_tpu_interpret_mode_state: Any
-run_on_first_core: Any
 set_tpu_interpret_mode: Any
