@@ -1,0 +1,168 @@
+"""The indices of the steps of a pipeline: the steps before and after one, and the part of the grid of each core."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from minijax.ir.jaxpr import DebugInfo
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.kernels.blocks import BlockSpec
+from minijax.kernels.grid import INDEX, num_programs, program_id
+from minijax.kernels.parameters import GridDimensionSemantics
+from minijax.numpy.taking import where
+from minijax.primitives.collective import axis_index, axis_size
+from minijax.primitives.convert import convert_element_type_p
+from minijax.primitives.elementwise import and_p, or_p, select_n_p
+
+_BOOL, _INT32 = np.dtype(np.bool_), np.dtype(np.int32)
+Indices = tuple[Any, ...]
+
+
+def is_static(x: Any) -> bool:
+    """Returns whether `x` is known while the kernel is traced."""
+    return isinstance(x, int | np.integer | np.bool_)
+
+
+def constant(x: Any) -> Any:
+    """An int as an int32 and a bool as one of NumPy; other values as they are."""
+    if isinstance(x, bool):
+        return np.bool_(x)
+    return np.int32(x) if isinstance(x, int) else x
+
+
+def converted(x: Any, dtype: np.dtype) -> Any:
+    """A constant, or a value that is converted even if it has the dtype: jax's jaxprs have these equations."""
+    if is_static(x):
+        return dtype.type(x)
+    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+
+
+def either(a: Any, b: Any) -> Any:
+    """Whether `a` or `b` holds."""
+    return or_p.bind(constant(a), converted(b, _BOOL))
+
+
+def both(a: Any, b: Any) -> Any:
+    """Whether `a` and `b` hold."""
+    return and_p.bind(constant(a), converted(b, _BOOL))
+
+
+def chosen(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """One of two numbers."""
+    return select_n_p.bind(constant(condition), constant(if_false), constant(if_true))
+
+
+def after(indices: Indices, grid: Indices) -> Indices:
+    """The indices of the next step; those of the first one after the last one."""
+    found, carry = [], True
+    for i, n in reversed(list(zip(indices, grid, strict=True))):
+        i = chosen(carry, i + 1, i)
+        carry = i == converted(n, _INT32)
+        found.append(chosen(carry, 0, i))
+    return tuple(reversed(found))
+
+
+def before(indices: Indices, grid: Indices) -> Indices:
+    """The indices of the step before; those of the last one before the first one."""
+    found, borrow = [], True
+    for i, n in reversed(list(zip(indices, grid, strict=True))):
+        i = chosen(borrow, i - 1, i)
+        borrow = i == np.int32(-1)
+        found.append(chosen(borrow, n - 1, i))
+    return tuple(reversed(found))
+
+
+def moved(indices: Indices, offsets: Indices) -> Indices:
+    """The indices on the whole grid, of which a core runs the part that begins at `offsets`."""
+    found = []
+    for i, offset in zip(indices, offsets, strict=True):
+        if is_static(i):
+            found.append(int(i) + offset if is_static(offset) else np.int32(i) + offset)
+        else:
+            found.append(i + converted(offset, _INT32))
+    return tuple(found)
+
+
+def numbers_of(spec: BlockSpec, indices: Indices) -> tuple:
+    """The result of the index map of a spec."""
+    if spec.index_map is None:
+        return (0,) * len(spec.block_shape or ())
+    found = spec.index_map(*indices)
+    return tuple(found) if isinstance(found, tuple | list) else (found,)
+
+
+def differ(spec: BlockSpec, one: Indices, other: Indices) -> Any:
+    """Whether two steps have different blocks."""
+    changed: Any = False
+    for a, b in zip(numbers_of(spec, one), numbers_of(spec, other), strict=True):
+        pairs = [(a, b)] if not hasattr(a, "start") else [(a.start, b.start), (a.size, b.size)]
+        for m, n in pairs:
+            changed = either(changed, m != n)
+    return changed
+
+
+def is_zero(spec: BlockSpec, rank: int) -> bool:
+    """Returns whether the index map of a spec gives zeros in each step."""
+    numbers: list = []
+
+    def run(*indices):
+        numbers.extend(numbers_of(spec, indices))
+        return []
+
+    trace_to_jaxpr(run, [INDEX] * rank, DebugInfo("emit_pipeline index_map", "index_map"))
+    return all(is_static(n) and n == 0 for n in numbers)
+
+
+# ---- cores -------------------------------------------------------------------------------------------
+
+
+def part_of_core(
+    grid: Indices,
+    core_axis: int | str | tuple | None,
+    semantics: Sequence[GridDimensionSemantics] | None,
+    is_named: bool,
+) -> tuple[Indices, Indices]:
+    """The grid of this core and its offsets: cores divide the axis that is parallel.
+
+    Raises ValueError if not exactly one is, or cores get different numbers of steps on a grid of unknown size.
+    """
+    zeros = (0,) * len(grid)
+    if core_axis is None:
+        return grid, zeros
+    core, count = _core(core_axis, is_named)
+    if is_static(count) and count == 1:
+        return grid, zeros
+    parallel = [i for i, s in enumerate(semantics or ()) if s in (GridDimensionSemantics.PARALLEL,)]
+    if len(parallel) != 1:
+        raise ValueError(
+            "emit_pipeline: cores divide one axis of the grid. dimension_semantics must have exactly one "
+            f"pltpu.PARALLEL, got {semantics}"
+        )
+    (axis,) = parallel
+    if not is_static(grid[axis]):
+        raise NotImplementedError("emit_pipeline: cores divide axes whose sizes are ints only")
+    size, offset = _share(int(grid[axis]), core, count)
+    local = (*grid[:axis], size, *grid[axis + 1 :])
+    return local, (*zeros[:axis], offset, *zeros[axis + 1 :])
+
+
+def _core(core_axis: Any, is_named: bool) -> tuple[Any, Any]:
+    """The number of this core, and how many there are."""
+    axes = core_axis if isinstance(core_axis, tuple | list) else (core_axis,)
+    index, count = (axis_index, axis_size) if is_named else (program_id, num_programs)
+    number, total = index(axes[0]), count(axes[0])
+    for axis in axes[1:]:
+        number, total = number * count(axis) + index(axis), total * count(axis)
+    return number, total
+
+
+def _share(n: int, core: Any, count: int) -> tuple[Any, Any]:
+    """The number of steps of a core, and the number of the first one: the first cores run one more than the others."""
+    each, more = divmod(n, count)
+    if not more:
+        return each, core * each
+    size = where(core < more, np.int32(each + 1), np.int32(each))
+    return size, where(core < more, core * converted(size, _INT32), core * each + more)
