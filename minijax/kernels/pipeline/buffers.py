@@ -18,9 +18,9 @@ from minijax.kernels.operations.base import type_of
 from minijax.kernels.operations.copies import make_async_copy
 from minijax.kernels.operations.values import multiple_of
 from minijax.kernels.parameters import Tiling
-from minijax.kernels.pipeline.indices import Indices, is_static, numbers_of
+from minijax.kernels.pipeline.indices import Indices, numbers_of
 from minijax.numpy.taking import where
-from minijax.primitives.elementwise import add, and_p, rem, select_n_p
+from minijax.primitives.elementwise import add, rem, select
 from minijax.primitives.gather_dims import Slice
 
 _LANES, _SUBLANES = 128, 8
@@ -248,32 +248,27 @@ class BufferedRef(BufferedRefBase):
         """The same buffers with the indices of the block that is fetched next."""
         return self._with(next_fetch=next_fetch)
 
-    def _advanced(self, name: str, moves: bool, predicate: Any) -> BufferedRef:
-        if not is_static(predicate):
-            predicate = and_p.bind(predicate, np.bool_(moves))
+    def _advanced(self, name: str, predicate: Any) -> BufferedRef:
         slot = getattr(self, name)
-        if slot is None or not moves:
+        if slot is None:
             return self
-        return self._with(**{name: select_n_p.bind(_flag(predicate), slot, add(slot, np.uint32(1)))})
+        return self._with(**{name: select(predicate, add(slot, np.uint32(1)), slot)})
 
     def advance_copy_in_slot(self, predicate: Any = True) -> BufferedRef:
         """The buffers after the start of a copy in, if `predicate` holds."""
-        return self._advanced("copy_in_slot", self.is_input, predicate)
-
-    def advance_copy_out_slot(self, predicate: Any = True) -> BufferedRef:
-        """The buffers after the start of a copy out, if `predicate` holds."""
-        return self._advanced("copy_out_slot", self.is_output, predicate)
-
-    def advance_wait_out_slot(self, predicate: Any = True) -> BufferedRef:
-        """The buffers after the end of a copy out, if `predicate` holds."""
-        return self._advanced("wait_out_slot", self.is_output, predicate)
+        return self._advanced("copy_in_slot", predicate)
 
     def advance_wait_in_slot(self, predicate: Any = True) -> BufferedRef:
         """The buffers after the last use of a block that was copied in, if `predicate` holds."""
-        slot = self.wait_in_slot
-        if slot is None:
-            return self
-        return self._with(wait_in_slot=select_n_p.bind(_flag(predicate), slot, add(slot, np.uint32(1))))
+        return self._advanced("wait_in_slot", predicate)
+
+    def advance_copy_out_slot(self, predicate: Any = True) -> BufferedRef:
+        """The buffers after the start of a copy out, if `predicate` holds."""
+        return self._advanced("copy_out_slot", predicate)
+
+    def advance_wait_out_slot(self, predicate: Any = True) -> BufferedRef:
+        """The buffers after the end of a copy out, if `predicate` holds."""
+        return self._advanced("wait_out_slot", predicate)
 
     # ---- references ------------------------------------------------------------------------------------
 
@@ -366,10 +361,6 @@ def _array_type(shape: tuple, dtype: Any) -> ShapedArray:
     return ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype))
 
 
-def _flag(x: Any) -> Any:
-    return np.bool_(x) if is_static(x) else x
-
-
 def _selected(dim: BlockDim, number: Any) -> Any:
     """The elements of a dimension that a block takes."""
     if type(dim) is Squeezed or isinstance(number, Slice):
@@ -379,15 +370,15 @@ def _selected(dim: BlockDim, number: Any) -> Any:
     if not isinstance(dim, Blocked):
         raise NotImplementedError(f"emit_pipeline: a block with the dimension {dim} is not supported")
     size = dim.block_size
-    return Slice(int(number) * size if is_static(number) else np.int32(size) * number, size)
+    return Slice(size * number, size)
 
 
 def _as_far_as_it_goes(size: int, length: int, number: Any, unit: int) -> Slice:
     """The elements of a dimension that a block takes, of which the last one sticks out of the array."""
     last, rest = divmod(length, size)
     rest = -(-rest // unit) * unit
-    count = multiple_of(where(number == last, np.int32(rest), np.int32(size)), unit)
-    return Slice(number * size if is_static(number) else number * np.int32(size), count)
+    count = multiple_of(where(number == last, rest, size), unit)
+    return Slice(number * size, count)
 
 
 def _unit(aval: Any, axis: int) -> int:

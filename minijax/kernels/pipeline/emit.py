@@ -17,7 +17,7 @@ from minijax.ir.context import extended_name_stack
 from minijax.ir.types import typeof
 from minijax.kernels.blocks import BlockSpec
 from minijax.kernels.grid import PipelineGrid, within
-from minijax.kernels.memory import MemorySpace, TpuMemorySpace
+from minijax.kernels.memory import MemorySpace
 from minijax.kernels.operations.base import is_view, type_of
 from minijax.kernels.operations.copies import sync_copy
 from minijax.kernels.operations.helpers import when
@@ -29,15 +29,14 @@ from minijax.kernels.pipeline.indices import (
     after,
     before,
     both,
-    constant,
     differ,
     either,
     is_static,
     is_zero,
     moved,
+    negated,
     part_of_core,
 )
-from minijax.primitives.elementwise import mul, not_p
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,7 +71,6 @@ class _Pipeline:
     def allocations(self, *refs: Any) -> tuple:
         """The types of the buffers of all blocks. Raises ValueError unless there is a reference for each spec."""
         ins, outs = self.specs
-        count = len(ins)
         _, *found = self._flat(refs)
         kinds = [BufferType.INPUT] * len(found[0]) + [BufferType.OUTPUT] * len(found[1])
         leaves = [*found[0], *found[1]]
@@ -142,9 +140,9 @@ class _Pipeline:
         """The number of steps."""
         if all(map(is_static, self.grid)):
             return math.prod(map(int, self.grid))
-        total: Any = np.int32(1)
+        total: Any = 1
         for n in self.grid:
-            total = mul(total, constant(n))
+            total = total * n
         return total
 
 
@@ -188,29 +186,28 @@ class _Run:
     def loop(self, brefs: list[BufferedRef], prologue: Callable | None) -> None:
         """Runs all steps."""
         zeros = (0,) * len(self.pipeline.grid)
-        now = self.moment(0, zeros)
         if not self.pipeline.is_serial:
+            now = self.moment(0, zeros)
             brefs = [self.begun(b, x, now) for b, x in zip(brefs, self.arrays, strict=True)]
         if prologue is not None:
             prologue()
+
         held = [x for b in brefs for x in (b.window_ref, b.sem_recvs, b.sem_sends) if x is not None]
+        with_slots = lambda slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
 
         def body(i, carry):
             slots, indices = carry
             state.current_trace().capture(held)
-            moment = self.moment(i, indices)
-            stepped = self.stepped([b.with_slots(s) for b, s in zip(brefs, slots, strict=True)], moment)
+            stepped = self.stepped(with_slots(slots), self.moment(i, indices))
             return [b.slots for b in stepped], after(indices, self.pipeline.grid)
 
-        start = [b.slots for b in brefs], tuple([np.int32(0)] * len(zeros))
-        slots, indices = fori_loop(0, self.steps, body, start)
-        brefs = [b.with_slots(s) for b, s in zip(brefs, slots, strict=True)]
-        last = before(indices, self.pipeline.grid)
-        end = dataclasses.replace(now, around=(), counted=())
-        if not self.pipeline.is_serial:
-            end = self.moment(self.steps - 1, last)
-            for b, x in zip(brefs, self.arrays, strict=True):
-                self.ended(b, x, end)
+        slots, indices = fori_loop(0, self.steps, body, ([b.slots for b in brefs], zeros))
+        brefs = with_slots(slots)
+        if self.pipeline.is_serial:
+            return
+        end = self.moment(self.steps - 1, before(indices, self.pipeline.grid))
+        for b, x in zip(brefs, self.arrays, strict=True):
+            self.ended(b, x, end)
 
     def begun(self, b: BufferedRef, array: Any, now: _Moment) -> BufferedRef:
         """The buffers after the copies that are started before the first step."""
@@ -249,12 +246,14 @@ class _Run:
             return brefs
         brefs = [self._copied_in(b, x, now) for b, x in pairs]
         pairs = list(zip(brefs, self.arrays, strict=True))
+        for b, x in pairs:
+            self._awaited(b, x, now)
         self._call_body([b.bind_existing_ref(x, now.own).current_ref for b, x in pairs], now)
         brefs = [self._copied_out(b, x, now) for b, x in pairs]
         brefs = [self._waited_out(b, x, now) for b, x in zip(brefs, self.arrays, strict=True)]
         return [self._released(b, now) for b in brefs]
 
-    def _guarded(self, b: BufferedRef, predicate: Any, scope: str, does: Callable[[], None] | None) -> None:
+    def _guarded(self, predicate: Any, scope: str, does: Callable[[], None] | None) -> None:
         def run():
             if does is not None:
                 with self.pipeline.scope(scope):
@@ -263,26 +262,27 @@ class _Run:
         when(predicate)(run)
 
     def _copied_in(self, b: BufferedRef, array: Any, now: _Moment) -> BufferedRef:
-        """Starts the copy of a block ahead, and waits for that of the block of this step."""
-        if b.is_trivial_windowing or not b.is_buffered:
+        """Starts the copy of a block ahead."""
+        if not (b.is_input and b.is_buffered) or b.is_trivial_windowing:
             return b
-        waited = b
-        if b.is_input:
-            k = b.buffer_count
-            target = now.around[k]
-            predicate = both(
-                differ(b.spec, now.around[k - 1], target), _negated(now.step >= self.steps - (k - 1))
-            )
-            if k == 1:
-                predicate = either(predicate, now.is_first)
-            self._guarded(b, predicate, "ep_copy_in", lambda: b.copy_in(array, target))
-            waited = b.advance_copy_in_slot(predicate)
-            # jax computes whether the next block is another one here too, which nothing reads.
-            both(differ(b.spec, now.own, now.around[2]), _negated(now.step >= self.steps - 1))
-        arrives = either(differ(b.spec, now.own, now.around[0]), now.is_first)
-        does = (lambda: waited.wait_in(array, now.own)) if b.is_input else None
-        self._guarded(b, arrives, "ep_wait_in", does)
-        return waited
+        k = b.buffer_count
+        target = now.around[k]
+        is_other = differ(b.spec, now.around[k - 1], target)
+        predicate = both(is_other, negated(now.step >= self.steps - (k - 1)))
+        if k == 1:
+            predicate = either(predicate, now.is_first)
+        self._guarded(predicate, "ep_copy_in", lambda: b.copy_in(array, target))
+        copied = b.advance_copy_in_slot(both(predicate, b.is_input))
+        # jax's jaxprs have this condition too, which nothing reads.
+        both(differ(b.spec, now.own, now.around[2]), negated(now.step >= self.steps - 1))
+        return copied
+
+    def _awaited(self, b: BufferedRef, array: Any, now: _Moment) -> None:
+        """Waits for the copy of the block of this step, unless the step before had the same one."""
+        if b.is_trivial_windowing or not b.is_buffered:
+            return
+        predicate = either(differ(b.spec, now.own, now.around[0]), now.is_first)
+        self._guarded(predicate, "ep_wait_in", (lambda: b.wait_in(array, now.own)) if b.is_input else None)
 
     def _copied_out(self, b: BufferedRef, array: Any, now: _Moment) -> BufferedRef:
         """Starts the copy of the block of this step, unless the next step has the same block."""
@@ -290,17 +290,17 @@ class _Run:
             return b
         predicate = either(differ(b.spec, now.own, now.around[2]), now.is_last)
         does = (lambda: b.copy_out(array, now.own)) if b.is_output else None
-        self._guarded(b, predicate, "ep_copy_out", does)
-        return b.advance_copy_out_slot(predicate)
+        self._guarded(predicate, "ep_copy_out", does)
+        return b.advance_copy_out_slot(both(predicate, b.is_output))
 
     def _waited_out(self, b: BufferedRef, array: Any, now: _Moment) -> BufferedRef:
         """Waits for the copy of the block of the step before, unless this step has the same block."""
         if b.is_trivial_windowing or not b.is_buffered:
             return b
-        predicate = both(differ(b.spec, now.own, now.around[0]), _negated(now.is_first))
+        predicate = both(differ(b.spec, now.own, now.around[0]), negated(now.is_first))
         does = (lambda: b.wait_out(array, now.around[0])) if b.is_output else None
-        self._guarded(b, predicate, "ep_wait_out", does)
-        return b.advance_wait_out_slot(predicate)
+        self._guarded(predicate, "ep_wait_out", does)
+        return b.advance_wait_out_slot(both(predicate, b.is_output))
 
     def _released(self, b: BufferedRef, now: _Moment) -> BufferedRef:
         """The buffers, of which that of the input is free unless the next step has the same block."""
@@ -332,13 +332,9 @@ class _Run:
         else:
             slot = b.current_wait_in_slot if is_in else b.current_copy_out_slot
             selected, kept = b.get_dma_slice(type_of(array), now.own)
-            views = array.at[selected], b.window_ref.at[(slot, *kept)]
+            views = array.at[selected], b.window_ref.at[slot].at[kept]
             ends = views if is_in else views[::-1]
         sync_copy(*ends)
-
-
-def _negated(x: Any) -> Any:
-    return np.bool_(not x) if is_static(x) else not_p.bind(x)
 
 
 def _is_spec(x: Any) -> bool:

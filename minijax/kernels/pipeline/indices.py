@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,10 +15,9 @@ from minijax.kernels.grid import INDEX, num_programs, program_id
 from minijax.kernels.parameters import GridDimensionSemantics
 from minijax.numpy.taking import where
 from minijax.primitives.collective import axis_index, axis_size
-from minijax.primitives.convert import convert_element_type_p
-from minijax.primitives.elementwise import and_p, or_p, select_n_p
+from minijax.primitives.elementwise import select
+from minijax.primitives.gather_dims import Slice
 
-_BOOL, _INT32 = np.dtype(np.bool_), np.dtype(np.int32)
 Indices = tuple[Any, ...]
 
 
@@ -26,42 +26,28 @@ def is_static(x: Any) -> bool:
     return isinstance(x, int | np.integer | np.bool_)
 
 
-def constant(x: Any) -> Any:
-    """An int as an int32 and a bool as one of NumPy; other values as they are."""
-    if isinstance(x, bool):
-        return np.bool_(x)
-    return np.int32(x) if isinstance(x, int) else x
-
-
-def converted(x: Any, dtype: np.dtype) -> Any:
-    """A constant, or a value that is converted even if it has the dtype: jax's jaxprs have these equations."""
-    if is_static(x):
-        return dtype.type(x)
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
-
-
 def either(a: Any, b: Any) -> Any:
     """Whether `a` or `b` holds."""
-    return or_p.bind(constant(a), converted(b, _BOOL))
+    return a or b if is_static(a) and is_static(b) else a | b
 
 
 def both(a: Any, b: Any) -> Any:
     """Whether `a` and `b` hold."""
-    return and_p.bind(constant(a), converted(b, _BOOL))
+    return a and b if is_static(a) and is_static(b) else a & b
 
 
-def chosen(condition: Any, if_true: Any, if_false: Any) -> Any:
-    """One of two numbers."""
-    return select_n_p.bind(constant(condition), constant(if_false), constant(if_true))
+def negated(a: Any) -> Any:
+    """Whether `a` does not hold."""
+    return not a if is_static(a) else ~a
 
 
 def after(indices: Indices, grid: Indices) -> Indices:
     """The indices of the next step; those of the first one after the last one."""
     found, carry = [], True
     for i, n in reversed(list(zip(indices, grid, strict=True))):
-        i = chosen(carry, i + 1, i)
-        carry = i == converted(n, _INT32)
-        found.append(chosen(carry, 0, i))
+        i = select(carry, i + 1, i)
+        carry = i == n
+        found.append(select(carry, 0, i))
     return tuple(reversed(found))
 
 
@@ -69,21 +55,15 @@ def before(indices: Indices, grid: Indices) -> Indices:
     """The indices of the step before; those of the last one before the first one."""
     found, borrow = [], True
     for i, n in reversed(list(zip(indices, grid, strict=True))):
-        i = chosen(borrow, i - 1, i)
-        borrow = i == np.int32(-1)
-        found.append(chosen(borrow, n - 1, i))
+        i = select(borrow, i - 1, i)
+        borrow = i == -1
+        found.append(select(borrow, n - 1, i))
     return tuple(reversed(found))
 
 
 def moved(indices: Indices, offsets: Indices) -> Indices:
     """The indices on the whole grid, of which a core runs the part that begins at `offsets`."""
-    found = []
-    for i, offset in zip(indices, offsets, strict=True):
-        if is_static(i):
-            found.append(int(i) + offset if is_static(offset) else np.int32(i) + offset)
-        else:
-            found.append(i + converted(offset, _INT32))
-    return tuple(found)
+    return tuple([i + offset for i, offset in zip(indices, offsets, strict=True)])
 
 
 def numbers_of(spec: BlockSpec, indices: Indices) -> tuple:
@@ -96,12 +76,10 @@ def numbers_of(spec: BlockSpec, indices: Indices) -> tuple:
 
 def differ(spec: BlockSpec, one: Indices, other: Indices) -> Any:
     """Whether two steps have different blocks."""
-    changed: Any = False
+    pairs = []
     for a, b in zip(numbers_of(spec, one), numbers_of(spec, other), strict=True):
-        pairs = [(a, b)] if not hasattr(a, "start") else [(a.start, b.start), (a.size, b.size)]
-        for m, n in pairs:
-            changed = either(changed, m != n)
-    return changed
+        pairs += [(a.start, b.start), (a.size, b.size)] if isinstance(a, Slice) else [(a, b)]
+    return functools.reduce(either, [a != b for a, b in pairs], False)
 
 
 def is_zero(spec: BlockSpec, rank: int) -> bool:
@@ -164,5 +142,5 @@ def _share(n: int, core: Any, count: int) -> tuple[Any, Any]:
     each, more = divmod(n, count)
     if not more:
         return each, core * each
-    size = where(core < more, np.int32(each + 1), np.int32(each))
-    return size, where(core < more, core * converted(size, _INT32), core * each + more)
+    size = where(core < more, each + 1, each)
+    return size, where(core < more, core * size, core * each + more)
