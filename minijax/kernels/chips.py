@@ -85,7 +85,7 @@ class TpuInfo:
       int8_ops_per_second: the same for int8.
       fp8_ops_per_second: the same for floats of 8 bits.
       int4_ops_per_second: the same for int4.
-      sparse_core: the SparseCores, None if there are none.
+      sparse_core: the SparseCores; None for a chip without them.
     """
 
     chip_version: ChipVersion

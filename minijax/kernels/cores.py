@@ -138,10 +138,10 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
     See also: `pl.semaphore_signal`.
     """
     count = axis_size(core_axis_name)
+    own = axis_index(core_axis_name)
+    if count == 1:
+        return
     with extended_name_stack("sync_cores"):
-        own = axis_index(core_axis_name)
-        if count == 1:
-            return
         for core in range(count):
 
             @when(ne(own, np.int32(core)))

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from pallas.mosaic_cores import KERNELS
 from pallas.mosaic_kernels import SHARDED, Modules
+from pallas.mosaic_pipelines import KERNELS
 
 from minijax.run.programs.kernel_modules import mosaic_text
 

@@ -50,6 +50,11 @@ from minijax.kernels.parameters import SUBCORE_PARALLEL as SUBCORE_PARALLEL
 from minijax.kernels.parameters import SideEffectType as SideEffectType
 from minijax.kernels.parameters import Tiling as Tiling
 from minijax.kernels.parameters import TpuParams as CompilerParams
+from minijax.kernels.pipeline.buffers import BufferType as BufferType
+from minijax.kernels.pipeline.buffers import BufferedRef as BufferedRef
+from minijax.kernels.pipeline.buffers import BufferedRefBase as BufferedRefBase
+from minijax.kernels.pipeline.emit import emit_pipeline as emit_pipeline
+from minijax.kernels.pipeline.emit import emit_pipeline_with_allocations as emit_pipeline_with_allocations
 from typing import Any
 from typing_extensions import deprecated
 
@@ -91,12 +96,7 @@ def semaphore_signal(
 ) -> None: ...
 @deprecated("jax.experimental.pallas.tpu.semaphore_wait is deprecated. Use jax.experimental.pallas.semaphore_wait instead.")
 def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None: ...
-BufferType: Any
-BufferedRef: Any
-BufferedRefBase: Any
 InterpretParams: Any
-emit_pipeline: Any
-emit_pipeline_with_allocations: Any
 force_tpu_interpret_mode: Any
 reset_tpu_interpret_mode_state: Any
 set_tpu_interpret_mode: Any

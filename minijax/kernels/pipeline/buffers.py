@@ -11,19 +11,15 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.ir.types import ShapedArray
-from minijax.kernels.blocks import BlockDim, Blocked, BlockSpec, BoundedSlice, Element, Indirect, Squeezed, size_of
+from minijax.kernels.blocks import BlockDim, Blocked, BlockSpec, Element, Indirect, Squeezed, size_of
 from minijax.kernels.mapping import dims_of
 from minijax.kernels.memory import MemoryRef, MemorySpace, SemaphoreType, TpuMemorySpace
 from minijax.kernels.operations.base import type_of
-from minijax.kernels.operations.copies import make_async_copy
-from minijax.kernels.operations.values import multiple_of
+from minijax.kernels.operations.copies import make_async_copy, sync_copy
 from minijax.kernels.parameters import Tiling
-from minijax.kernels.pipeline.indices import Indices, numbers_of
-from minijax.numpy.taking import where
+from minijax.kernels.pipeline.indices import Indices, is_static, numbers_of
 from minijax.primitives.elementwise import add, rem, select
 from minijax.primitives.gather_dims import Slice
-
-_LANES, _SUBLANES = 128, 8
 
 
 class BufferType(enum.Enum):
@@ -126,7 +122,7 @@ class BufferedRef(BufferedRefBase):
         dtype = getattr(dtype_or_type, "dtype", dtype_or_type)
         spec = spec.replace(block_shape=shape) if is_whole else spec
         slots = dict.fromkeys(("copy_in_slot", "wait_in_slot", "copy_out_slot", "wait_out_slot", "next_fetch"))
-        shared = dict(tiling=tiling, is_trivial_windowing=is_trivial_windowing, **slots)
+        shared: dict[str, Any] = dict(tiling=tiling, is_trivial_windowing=is_trivial_windowing, **slots)
         if buffer_type is BufferType.MANUAL or source_memory_space == space:
             return cls(spec, buffer_type, 0, grid_rank, None, sem_recvs=None, sem_sends=None, **shared)
         if is_trivial_windowing:
@@ -136,6 +132,10 @@ class BufferedRef(BufferedRefBase):
             raise ValueError(f"BufferedRef: buffer_count must be at least 1, got {buffer_count}")
         copies_in = buffer_type in (BufferType.INPUT, BufferType.INPUT_OUTPUT)
         copies_out = buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT)
+        if copies_out and buffer_count > 2:
+            raise NotImplementedError(
+                f"BufferedRef: Buffer count >2 not supported for output buffered refs, got {buffer_count}. Use 2."
+            )
         return cls(
             spec,
             buffer_type,
@@ -298,22 +298,21 @@ class BufferedRef(BufferedRefBase):
     def get_dma_slice(self, src_ty: Any, grid_indices: Indices) -> tuple[tuple, tuple]:
         """The index of the block of a step in its array, and the index of what is copied in a buffer.
 
-        A block that sticks out of the array is copied as far as its tiles are in the array.
+        Raises NotImplementedError for a block that sticks out of the array, or whose size is not known.
         """
-        dims = _dims(self.spec)
-        selected, kept = [], []
-        own = self.compute_slice(grid_indices)
-        numbers = numbers_of(self.spec, grid_indices)
-        for axis, (d, n, i, whole) in enumerate(zip(dims, src_ty.shape, numbers, own, strict=True)):
+        selected, kept = self.compute_slice(grid_indices), []
+        for d, n, part in zip(_dims(self.spec), src_ty.shape, selected, strict=True):
             if type(d) is Squeezed:
-                selected.append(whole)
                 continue
-            part = whole
-            if type(d) not in (BoundedSlice, Element, Indirect) and n % size_of(d):
-                part = _as_far_as_it_goes(size_of(d), n, i, _unit(src_ty, axis))
-            selected.append(part)
+            if not is_static(part.size):
+                raise NotImplementedError(f"emit_pipeline: the slice {part} must have a size that is known")
+            if type(d) is Blocked and n % d.block_size:
+                raise NotImplementedError(
+                    f"emit_pipeline: blocks of {d.block_size} elements do not divide a dimension of {n}. Pad the array "
+                    "with jnp.pad, or use pl.BoundedSlice."
+                )
             kept.append(Slice(0, part.size))
-        return tuple(selected), tuple(kept)
+        return selected, tuple(kept)
 
     def _ends(self, array: Any, grid_indices: Indices) -> tuple[Any, Callable[[Any], Any]]:
         """The view of the array that is copied, and a function: number of a buffer -> its view."""
@@ -336,13 +335,17 @@ class BufferedRef(BufferedRefBase):
         """Starts the copy of a step's block out of its buffer."""
         slot = self.current_copy_out_slot
         target, buffer = self._ends(dst_ref, grid_indices)
-        make_async_copy(buffer(slot), target, self.sem_sends.at[slot]).start()
+        if self._buffer_count == 1:  # the body writes into the one buffer again in the next step
+            sync_copy(buffer(slot), target)
+        else:
+            make_async_copy(buffer(slot), target, self.sem_sends.at[slot]).start()
 
     def wait_out(self, dst_ref: Any, grid_indices: Indices) -> None:
         """Waits until the block of a step is out of its buffer."""
         slot = self.current_wait_out_slot
         target, buffer = self._ends(dst_ref, grid_indices)
-        make_async_copy(buffer(slot), target, self.sem_sends.at[slot]).wait()
+        if self._buffer_count > 1:
+            make_async_copy(buffer(slot), target, self.sem_sends.at[slot]).wait()
 
 
 _STATIC = ("_spec", "_buffer_type", "_buffer_count", "_grid_rank", "tiling", "is_trivial_windowing")
@@ -371,21 +374,3 @@ def _selected(dim: BlockDim, number: Any) -> Any:
         raise NotImplementedError(f"emit_pipeline: a block with the dimension {dim} is not supported")
     size = dim.block_size
     return Slice(size * number, size)
-
-
-def _as_far_as_it_goes(size: int, length: int, number: Any, unit: int) -> Slice:
-    """The elements of a dimension that a block takes, of which the last one sticks out of the array."""
-    last, rest = divmod(length, size)
-    rest = -(-rest // unit) * unit
-    count = multiple_of(where(number == last, rest, size), unit)
-    return Slice(number * size, count)
-
-
-def _unit(aval: Any, axis: int) -> int:
-    """The number of elements of a tile on an axis."""
-    bits = dtypes.itemsize_bits(aval.dtype)
-    if axis == len(aval.shape) - 1:
-        return _LANES * (_SUBLANES if len(aval.shape) == 1 else 1)
-    if axis == len(aval.shape) - 2:
-        return _SUBLANES * (32 // bits if bits < 16 else 1)
-    return 1

@@ -58,13 +58,12 @@ class _Pipeline:
     def __call__(
         self, *refs: Any, scratches: Any = None, allocations: Any = None, body_prologue: Callable | None = None
     ) -> None:
-        scratches = () if scratches is None else tuple(scratches)
+        steps = self.count()
+        run = lambda brefs: self._run(refs, brefs, steps, tuple(scratches or ()), body_prologue)  # noqa: E731
         if allocations is None:
-            made = self.allocations(*refs)
-            run_scoped(lambda brefs: self._run(refs, brefs, scratches, body_prologue), made)
+            run_scoped(run, self.allocations(*refs))
             return
-        allocations = tuple(allocations) if isinstance(allocations, list) else allocations
-        self._run(refs, allocations, scratches, body_prologue)
+        run(tuple(allocations) if isinstance(allocations, list) else allocations)
 
     # ---- memory ----------------------------------------------------------------------------------------
 
@@ -126,17 +125,20 @@ class _Pipeline:
 
     # ---- the loop --------------------------------------------------------------------------------------
 
-    def _run(self, refs: Sequence, allocations: tuple, scratches: tuple, prologue: Callable | None) -> None:
+    def _run(self, refs: Sequence, allocations: tuple, steps: Any, scratches: tuple, prologue: Callable | None) -> None:
         _, ins, outs = self._flat(refs)
         brefs, treedef = tree.flatten(tuple(allocations), lambda x: isinstance(x, BufferedRef))
         arrays = [r for _, r in (*ins, *outs)]
         if len(brefs) != len(arrays):
             raise ValueError(f"emit_pipeline: allocations hold {len(brefs)} buffers for {len(arrays)} references")
-        steps = self._count()
-        run = _Run(self, arrays, treedef, scratches, steps, max([2, *[b.buffer_count for b in brefs]]))
-        run.loop([b.initialize_slots() for b in brefs], prologue)
+        run = _Run(self, arrays, treedef, scratches, prologue, steps, max([2, *[b.buffer_count for b in brefs]]))
+        brefs = [b.initialize_slots() for b in brefs]
+        if is_static(steps):
+            run.loop(brefs)
+        else:
+            when(steps > 0)(lambda: run.loop(brefs))
 
-    def _count(self) -> Any:
+    def count(self) -> Any:
         """The number of steps."""
         if all(map(is_static, self.grid)):
             return math.prod(map(int, self.grid))
@@ -167,14 +169,15 @@ class _Run:
     arrays: Sequence[Any]
     treedef: Any  # of the buffers, as the body gets their references
     scratches: tuple
+    prologue: Callable | None
     steps: Any
     ahead: int  # number of steps whose indices are computed, after each step
 
     def moment(self, step: Any, indices: Indices) -> _Moment:
         """A step with the indices around it."""
         grid, offsets = self.pipeline.grid, self.pipeline.offsets
-        last = self.steps - 1
-        first, is_last = step == 0, step == last
+        steps = self.pipeline.count()
+        first, is_last = step == 0, step == steps - 1
         own = moved(indices, offsets)
         around = [moved(at := before(indices, grid), offsets), own]
         at = indices
@@ -183,15 +186,12 @@ class _Run:
             around.append(moved(at, offsets))
         return _Moment(step, first, is_last, tuple(around), indices)
 
-    def loop(self, brefs: list[BufferedRef], prologue: Callable | None) -> None:
+    def loop(self, brefs: list[BufferedRef]) -> None:
         """Runs all steps."""
         zeros = (0,) * len(self.pipeline.grid)
         if not self.pipeline.is_serial:
             now = self.moment(0, zeros)
             brefs = [self.begun(b, x, now) for b, x in zip(brefs, self.arrays, strict=True)]
-        if prologue is not None:
-            prologue()
-
         held = [x for b in brefs for x in (b.window_ref, b.sem_recvs, b.sem_sends) if x is not None]
         with_slots = lambda slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
 
@@ -205,7 +205,8 @@ class _Run:
         brefs = with_slots(slots)
         if self.pipeline.is_serial:
             return
-        end = self.moment(self.steps - 1, before(indices, self.pipeline.grid))
+        last = before(indices, self.pipeline.grid)
+        end = self.moment(self.steps - 1, last)
         for b, x in zip(brefs, self.arrays, strict=True):
             self.ended(b, x, end)
 
@@ -263,19 +264,18 @@ class _Run:
 
     def _copied_in(self, b: BufferedRef, array: Any, now: _Moment) -> BufferedRef:
         """Starts the copy of a block ahead."""
-        if not (b.is_input and b.is_buffered) or b.is_trivial_windowing:
+        if b.is_trivial_windowing or not b.is_buffered:
             return b
         k = b.buffer_count
         target = now.around[k]
-        is_other = differ(b.spec, now.around[k - 1], target)
+        is_other = differ(b.spec, now.around[max(k - 1, 1)], now.around[k if k > 1 else 0])
         predicate = both(is_other, negated(now.step >= self.steps - (k - 1)))
         if k == 1:
             predicate = either(predicate, now.is_first)
+        if not b.is_input:  # jax's jaxprs have the condition for results too
+            return b
         self._guarded(predicate, "ep_copy_in", lambda: b.copy_in(array, target))
-        copied = b.advance_copy_in_slot(both(predicate, b.is_input))
-        # jax's jaxprs have this condition too, which nothing reads.
-        both(differ(b.spec, now.own, now.around[2]), negated(now.step >= self.steps - 1))
-        return copied
+        return b.advance_copy_in_slot(both(predicate, b.is_input))
 
     def _awaited(self, b: BufferedRef, array: Any, now: _Moment) -> None:
         """Waits for the copy of the block of this step, unless the step before had the same one."""
@@ -303,7 +303,7 @@ class _Run:
         return b.advance_wait_out_slot(both(predicate, b.is_output))
 
     def _released(self, b: BufferedRef, now: _Moment) -> BufferedRef:
-        """The buffers, of which that of the input is free unless the next step has the same block."""
+        """The buffers after the last use of the block of this step, unless the next step has the same one."""
         if b.wait_in_slot is None:
             return b
         changed = False if b.is_trivial_windowing else differ(b.spec, now.own, now.around[2])
@@ -314,6 +314,8 @@ class _Run:
         given = [now.own] if pipeline.gives_indices else []
         grid = PipelineGrid(tuple(pipeline.grid), now.own)
         with within(grid), pipeline.scope("ep_run_kernel"):
+            if self.prologue is not None:
+                self.prologue()
             pipeline.body(*given, *self.treedef.unflatten(refs), *self.scratches)
 
     def _serial(self, pairs: list, now: _Moment) -> None:
@@ -331,7 +333,9 @@ class _Run:
             ends = (array, b.window_ref) if is_in else (b.window_ref, array)
         else:
             slot = b.current_wait_in_slot if is_in else b.current_copy_out_slot
-            selected, kept = b.get_dma_slice(type_of(array), now.own)
+            selected, kept = b.get_dma_slice(
+                type_of(array), moved(now.counted, self.pipeline.offsets) if any(self.pipeline.offsets) else now.counted
+            )
             views = array.at[selected], b.window_ref.at[slot].at[kept]
             ends = views if is_in else views[::-1]
         sync_copy(*ends)
@@ -405,8 +409,8 @@ def emit_pipeline(
 
     Returns:
       A function of the references to the arrays, operands and then results. `scratches=` are further references for
-      the body, `allocations=` buffers as `pltpu.BufferedRef`s, and `body_prologue=` a function that runs after the
-      first copies began.
+      the body, `allocations=` buffers as `pltpu.BufferedRef`s, and `body_prologue=` a function that runs before
+      the body in each step.
 
     Raises:
       ValueError: if references and specs do not fit, or axes of cores are given twice.

@@ -62,7 +62,7 @@ def before(indices: Indices, grid: Indices) -> Indices:
 
 
 def moved(indices: Indices, offsets: Indices) -> Indices:
-    """The indices on the whole grid, of which a core runs the part that begins at `offsets`."""
+    """The indices on the whole grid; the part that a core runs begins at `offsets`."""
     return tuple([i + offset for i, offset in zip(indices, offsets, strict=True)])
 
 
@@ -78,7 +78,12 @@ def differ(spec: BlockSpec, one: Indices, other: Indices) -> Any:
     """Whether two steps have different blocks."""
     pairs = []
     for a, b in zip(numbers_of(spec, one), numbers_of(spec, other), strict=True):
-        pairs += [(a.start, b.start), (a.size, b.size)] if isinstance(a, Slice) else [(a, b)]
+        if not isinstance(a, Slice):
+            pairs.append((a, b))
+            continue
+        pairs.append((a.start, b.start))
+        if a.size is not b.size:
+            pairs.append((a.size, b.size))
     return functools.reduce(either, [a != b for a, b in pairs], False)
 
 
