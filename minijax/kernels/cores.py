@@ -99,8 +99,8 @@ def create_tensorcore_mesh(
     See also: `pl.kernel`, `pl.core_map`.
 
     Example:
-        >>> pltpu.create_tensorcore_mesh("core", num_cores=2).shape
-        OrderedDict({'core': 2})
+        >>> dict(pltpu.create_tensorcore_mesh("core", num_cores=2).shape)
+        {'core': 2}
     """
     if devices is not None and num_cores is not None:
         raise ValueError("create_tensorcore_mesh: cannot specify both devices and num_cores; leave out one of them")
