@@ -11,7 +11,7 @@ from minijax.base.dims import shape_of
 from minijax.composed.callbacks.ffi import FrozenDict
 from minijax.ir.body import source_of
 from minijax.ir.context import extended_name_stack
-from minijax.ir.jaxpr import Var
+from minijax.ir.jaxpr import Jaxpr, Var
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.kernels.batching import one_by_one
@@ -71,6 +71,9 @@ class MpmdMap(DischargeableCall):
         return values, params, finish
 
     def lower(self, e, ins, outs, *operands, **params):
+        mesh = params["meshes"][0]
+        if e.platform == "tpu" and not params["interpret"] and not isinstance(mesh, TensorCoreMesh):
+            raise NotImplementedError(f"pl.kernel: kernels are compiled for TensorCores only, got the mesh {mesh}")
         return pallas_call_p.lower(e, ins, outs, *operands, **_as_call(len(operands), params))
 
     def jvp(self, primals, tangents, **params):
@@ -125,11 +128,11 @@ def _as_map(params: dict) -> dict:
 def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a `pallas_call` over the cores, whose operands and results are whole arrays.
 
-    Raises NotImplementedError for cores of another kind than TensorCores.
+    Raises NotImplementedError for several kernels.
     """
     (mesh, *more), (jaxpr, *_) = params["meshes"], params["jaxprs"]
-    if more or not isinstance(mesh, TensorCoreMesh):
-        raise NotImplementedError(f"pl.kernel: kernels run over one mesh of TensorCores, got {params['meshes']}")
+    if more:
+        raise NotImplementedError(f"pl.kernel: several kernels are traced only, got the meshes {params['meshes']}")
     outs = params["out_avals"]
     grid, names = tuple(mesh.shape.values()), tuple(mesh.axis_names)
     index_tree, index_avals = index_types(len(grid), [], [])
@@ -187,7 +190,8 @@ def kernel(
 
     Args:
       body: function of references: those of the operands, of the results and of the scratch. It copies between them and
-        returns nothing. `jax.lax.axis_index` of the mesh's axis tells the core.
+        returns nothing. `jax.lax.axis_index` of the mesh's axis tells the core. Or a sequence of such functions, each
+        for one of several meshes.
       out_type: tree of the results' types, such as `jax.ShapeDtypeStruct`s, or `pltpu.HBM(shape, dtype)`.
       mesh: mesh of cores, as `pltpu.create_tensorcore_mesh` returns.
       scratch_types: types of memory of each core; a dict gives keyword arguments.
@@ -202,7 +206,7 @@ def kernel(
       A function of arrays, references and trees of these that returns arrays in the tree of `out_type`.
 
     Raises:
-      NotImplementedError: for several bodies.
+      NotImplementedError: for several bodies that capture references, and when several are lowered.
       TypeError: for another mesh.
       ValueError: if the kernel captures an array or returns something.
 
@@ -227,8 +231,9 @@ def kernel(
     )
     _check_bodies(body, mesh)
     if body is None:
-        return lambda f: _over(f, out_type, mesh, scratch_types, options)
-    return _over(body, out_type, mesh, scratch_types, options)
+        return lambda f: _over([f], out_type, [mesh], scratch_types, options)
+    bodies, meshes = ([body], [mesh]) if callable(body) else (list(body), list(mesh))
+    return _over(bodies, out_type, meshes, scratch_types, options)
 
 
 def _check_bodies(body: Any, mesh: Any) -> None:
@@ -237,22 +242,22 @@ def _check_bodies(body: Any, mesh: Any) -> None:
     if several and (body is None or callable(body)):
         where = "using pl.kernel as a decorator" if body is None else "body is a single callable"
         raise ValueError(f"pl.kernel: mesh cannot be a sequence when {where}. Pass one mesh.")
-    if not (body is None or callable(body)):
-        for i, one in enumerate(mesh if several else ()):
-            for other in mesh[i + 1 :]:
-                one.check_is_compatible_with(other)
-        raise NotImplementedError(
-            "pl.kernel: several bodies need SparseCores, and kernels are compiled for TensorCores only"
-        )
-    if not hasattr(mesh, "default_memory_space"):
-        raise TypeError(
-            f"pl.kernel: mesh must be a mesh of cores, got {mesh!r}. Make it by pltpu.create_tensorcore_mesh."
-        )
+    meshes = list(mesh) if several else [mesh]
+    for i, one in enumerate(meshes):
+        if not hasattr(one, "default_memory_space"):
+            raise TypeError(
+                f"pl.kernel: mesh must be a mesh of cores, got {one!r}. Make it by pltpu.create_tensorcore_mesh."
+            )
+        for other in meshes[i + 1 :]:
+            one.check_is_compatible_with(other)
+    if several and len(meshes) != len(body):
+        raise ValueError(f"pl.kernel: each body has a mesh, got {len(body)} bodies and {len(meshes)} meshes")
 
 
-def _over(body: Callable, out_type: Any, mesh: Any, scratch_types: Any, options: dict) -> Callable:
-    """The function that runs a kernel over a mesh."""
-    out_type, scratch_types = (tuple(x) if isinstance(x, list) else x for x in (out_type, scratch_types))
+def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any, options: dict) -> Callable:
+    """The function that runs kernels, each over its mesh."""
+    mesh = meshes[0]
+    out_type, scratch_types = [tuple(x) if isinstance(x, list) else x for x in (out_type, scratch_types)]
     outs, out_tree = tree.flatten(out_type)
     out_refs = [_result_ref(x, mesh) for x in outs]
     scratch, scratch_tree = tree.flatten(scratch_types)
@@ -261,25 +266,36 @@ def _over(body: Callable, out_type: Any, mesh: Any, scratch_types: Any, options:
         leaves, in_tree = tree.flatten(args)
         ins = [_operand_ref(typeof(x), mesh) for x in leaves]
         refs = [*ins, *out_refs, *[x.get_ref_aval() for x in scratch]]
-        where = f"The kernel function in the mpmd_map {source_of(body)}", "non-Ref constants"
-        with _within(mesh):
-            jaxpr, captured = traced_kernel(body, "mpmd_map", refs, (in_tree, out_tree, scratch_tree), where)
-        n = len(ins)
-        info = jaxpr.debug_info._replace(arg_names=None)
-        # (captured; inputs, results, scratch) -> (; inputs, captured, results, scratch)
-        invars = [*jaxpr.invars[:n], *jaxpr.constvars, *jaxpr.invars[n:]]
+        trees = in_tree, out_tree, scratch_tree
+        traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
+        captured = traced[0][1]
+        if len(traced) > 1 and any(found for _, found in traced):
+            raise NotImplementedError("pl.kernel: several bodies cannot capture references; pass them as operands")
         params = dict(
             external_meshes=(),
             input_output_aliases=FrozenDict({}),
-            jaxprs=(jaxpr.replace(constvars=[], invars=invars, debug_info=info),),
-            meshes=(mesh,),
-            out_avals=tuple([_result_type(x, r) for x, r in zip(outs, out_refs, strict=True)]),
+            jaxprs=tuple([_closed(jaxpr, len(ins)) for jaxpr, _ in traced]),
+            meshes=tuple(meshes),
+            out_avals=tuple(map(_result_type, outs)),
             **options,
         )
         with extended_name_stack(*([] if options["name"] is None else [options["name"]])):
             return out_tree.unflatten(mpmd_map_p.bind(*leaves, *captured, **params))
 
     return wrapper
+
+
+def _traced(body: Callable, mesh: Any, refs: Sequence, trees: tuple) -> tuple[Jaxpr, list]:
+    """A kernel as a jaxpr, and the references that it captures."""
+    words = f"The kernel function in the mpmd_map {source_of(body)}", "non-Ref constants"
+    with _within(mesh):
+        return traced_kernel(body, "mpmd_map", refs, trees, words)
+
+
+def _closed(jaxpr: Jaxpr, inputs: int) -> Jaxpr:
+    """The jaxpr with captured references as inputs, after those of the operands."""
+    invars = [*jaxpr.invars[:inputs], *jaxpr.constvars, *jaxpr.invars[inputs:]]
+    return jaxpr.replace(constvars=[], invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
 
 
 def _operand_ref(aval: Any, mesh: Any) -> AbstractRef:
@@ -292,14 +308,13 @@ def _operand_ref(aval: Any, mesh: Any) -> AbstractRef:
 def _result_ref(x: Any, mesh: Any) -> AbstractRef:
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
         raise TypeError(f"pl.kernel: out_type must be a tree of types of arrays, got {x!r}")
-    return AbstractRef(
-        ShapedArray(shape_of(x.shape), x.dtype), getattr(x, "memory_space", None) or mesh.default_memory_space
-    )
+    return AbstractRef(ShapedArray(shape_of(x.shape), x.dtype), _space_of(x) or mesh.default_memory_space)
 
 
-def _result_type(x: Any, ref: AbstractRef) -> ShapedArray:
-    space = _space_of(ref)
-    return ref.inner_aval if space is None else ref.inner_aval.update(memory_space=space)
+def _result_type(x: Any) -> ShapedArray:
+    """The type of a result, with the memory space that `out_type` names."""
+    space, aval = _space_of(x), ShapedArray(shape_of(x.shape), x.dtype)
+    return aval if space is None else aval.update(memory_space=space)
 
 
 def core_map(

@@ -251,5 +251,5 @@ def test_errors():
         pl.kernel(lambda x: None, mesh=3)
     with pytest.raises(TypeError, match="out_type must be a tree of types of arrays, got 3"):
         pl.kernel(lambda x: None, 3, mesh=TWO)
-    with pytest.raises(NotImplementedError, match="several bodies need SparseCores"):
-        pl.kernel([lambda x: None], mesh=[TWO])
+    with pytest.raises(ValueError, match="each body has a mesh, got 2 bodies and 1 meshes"):
+        pl.kernel([lambda x: None] * 2, mesh=[TWO])

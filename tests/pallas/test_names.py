@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-MODULES = ("pallas", "pallas.triton", "pallas.tpu")
+MODULES = ("pallas", "pallas.triton", "pallas.tpu", "pallas.tpu_sc")
 # Classes whose constructors users do not call, a protocol, and options.
 OWN = {
     "pallas.CompilerParams",

@@ -34,8 +34,11 @@ minijax.kernels.operations.helpers: debug_checks_enabled=enable_debug_checks
 """,
     },
     missing={
-        "jax.experimental.pallas.{0} is not there: use pallas_call over a grid instead.": """
-        get_global pallas_export_experimental
+        "jax.experimental.pallas.{0} is not there: memory that outlives a kernel is an operand.": """
+        get_global
+    """,
+        "jax.experimental.pallas.{0} is not there: kernels with symbolic sizes are exported by jax.export.": """
+        pallas_export_experimental
     """
     },
 )
