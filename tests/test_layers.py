@@ -67,7 +67,7 @@ ROOM_LINES = {
     "base": 3_760, "partition": 1_145, "ir": 2_845, "hlo": 2_395, "run": 4_230, "primitives": 6_820, "indexing": 530,
     "transforms": 1_105, "calls": 1_420, "dispatch": 2_740, "higher": 2_360, "composed": 4_560, "api": 5_805,
     "interop": 2_465, "ops": 80, "numpy": 7_540, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
-    "example_libraries": 400, "kernels": 10_600, "explaining": 2_900, "experimental": 5_700, "": 785,
+    "example_libraries": 400, "kernels": 11_900, "explaining": 2_900, "experimental": 5_700, "": 785,
 }  # fmt: skip
 # explaining: what a program did and why. base +1, run +105, interop +12: the option, the line and the time of the last
 # compilation that show long work, and `minijax --report`.
@@ -75,7 +75,7 @@ ROOM_LINES = {
 # ir +35, primitives, transforms +5: each rule is a protocol, and an absent one is reported where it is looked up.
 # ir +15, interop -15: values that are known while tracing.
 # run +35: the hit rate of the cache of compiled programs.
-# kernels +3,100: the fuser, where functions around a kernel become part of it, and kernels for users in two folders of
+# kernels +1,300: cores, pipelines and SparseCores. kernels +3,100: the fuser, where functions around a kernel become part of it, and kernels for users in two folders of
 # `ops`; experimental +400: the faces of these.
 # The rooms together.
 PACKAGE_LINES, CORE_LINES = 76_500, 39_640

@@ -30,12 +30,10 @@ def batch(
     mapping = params["grid_mapping"]
     count = len(params["out_avals"])
     if axis.size == 1:
-        single = [x if d is None else squeeze(x, (d,)) for x, d in zip(operands, dims, strict=True)]
-        results = primitive.bind_all(single, params)
-        return [_with_front(x) for x in results], [0] * count
+        return one_by_one(primitive, axis, operands, dims, params)
     first = mapping.num_dynamic_grid_bounds + mapping.num_index_operands
     if any(d is not None for d in dims[:first]):
-        return _one_by_one(primitive, axis, operands, dims, params), [0] * count
+        return one_by_one(primitive, axis, operands, dims, params)
     operands, dims = list(operands), list(dims)
     for i, _ in params["input_output_aliases"]:
         at = i + mapping.num_dynamic_grid_bounds
@@ -67,8 +65,14 @@ def _with_front(x: Any) -> Any:
     return broadcast_in_dim(x, (1, *x.shape), tuple(range(1, len(x.shape) + 1)))
 
 
-def _one_by_one(primitive: Primitive, axis: Axis, operands: Sequence, dims: Sequence, params: dict) -> list:
-    """The results of a call for each element of the batch in turn: its blocks, or its grid, depend on the element."""
+def one_by_one(
+    primitive: Primitive, axis: Axis, operands: Sequence, dims: Sequence, params: dict
+) -> tuple[Sequence, Sequence]:
+    """The batched results of a call for each element of the batch in turn, and their batch dimensions."""
+    if axis.size == 1:
+        single = [x if d is None else squeeze(x, (d,)) for x, d in zip(operands, dims, strict=True)]
+        results = primitive.bind_all(single, params)
+        return [_with_front(x) for x in results], [0] * len(results)
 
     def body(i, outs):
         one = [
@@ -79,7 +83,7 @@ def _one_by_one(primitive: Primitive, axis: Axis, operands: Sequence, dims: Sequ
         return [_updated(out, x, i) for out, x in zip(outs, results, strict=True)]
 
     empty = [filled_by_value((axis.size, *a.shape), np.zeros((), a.dtype)[()]) for a in params["out_avals"]]
-    return fori_loop(0, axis.size, body, empty)
+    return fori_loop(0, axis.size, body, empty), [0] * len(empty)
 
 
 @jitted("dynamic_update_index_in_dim")

@@ -184,37 +184,11 @@ class _Call:
     def traced(self, mapping: GridMapping, scalars: Sequence, in_tree: Any, out_tree: Any) -> tuple[Jaxpr, list]:
         """The kernel as a jaxpr, and the references that it captures. Raises ValueError if it captures an array or
         returns something."""
-        spec = self.spec
-        scratch_tree = tree.tree_structure(spec.scratch_shapes)
+        trees = in_tree, out_tree, tree.tree_structure(self.spec.scratch_shapes)
         refs = [*scalars, *[b.ref_aval for b in mapping.block_mappings], *mapping.scratch_avals]
-        counts = in_tree.num_leaves, out_tree.num_leaves
         where = f"The kernel function in the pallas_call {source_of(self.kernel)}"
-
-        def run(*leaves):
-            ins = in_tree.unflatten(leaves[: counts[0]])
-            outs = out_tree.unflatten(leaves[counts[0] : sum(counts)])
-            scratch = scratch_tree.unflatten(leaves[sum(counts) :])
-            positional = (*ins, *(outs if isinstance(outs, tuple) else (outs,)))
-            if isinstance(scratch, dict):
-                result = self.kernel(*positional, **scratch)
-            else:
-                result = self.kernel(*positional, *scratch)
-            if result is not None:
-                raise ValueError(
-                    f"{where} should return None. It returns a PyTree: {tree.tree_structure(result)}. Write results "
-                    "to the references of the results."
-                )
-            return []
-
-        info = DebugInfo(
-            "pallas_call kernel", source_of(self.kernel), _names(self.kernel, in_tree, out_tree, scratch_tree)
-        )
         with within(mapping.local_grid, mapping.grid_names):
-            jaxpr, consts = trace_to_jaxpr(run, refs, info)
-        arrays = [typeof(c) for c in consts if not isinstance(c, Ref)]
-        if arrays:
-            shown = ", ".join(a.str_short(True) for a in arrays)
-            raise ValueError(f"{where} captures constants [{shown}]. You should pass them as inputs.")
+            jaxpr, consts = traced_kernel(self.kernel, "pallas_call kernel", refs, trees, (where, "constants"))
         return prune_fresh(without_unused_reads(jaxpr), (), True)[0], consts
 
     def _check_aliases(self, avals: tuple, out_avals: tuple) -> None:
@@ -232,6 +206,42 @@ class _Call:
                     f"{avals[i].str_short()} and to output[{o}] with a different abstract value "
                     f"{out_avals[o].str_short()}"
                 )
+
+
+def traced_kernel(
+    kernel: Callable, purpose: str, refs: Sequence, trees: tuple[Any, Any, Any], words: tuple[str, str]
+) -> tuple[Jaxpr, list]:
+    """A function of references as a jaxpr, and the references that it captures.
+
+    `trees` are those of its inputs, results and scratch; scratch in a dict is passed by name. `words` are for messages:
+    the function, and what it must not capture.
+
+    Raises ValueError if it captures an array or returns something.
+    """
+    in_tree, out_tree, scratch_tree = trees
+    n, m = in_tree.num_leaves, in_tree.num_leaves + out_tree.num_leaves
+    where, constants = words
+
+    def run(*leaves):
+        outs = out_tree.unflatten(leaves[n:m])
+        scratch = scratch_tree.unflatten(leaves[m:])
+        positional = (*in_tree.unflatten(leaves[:n]), *(outs if isinstance(outs, tuple) else (outs,)))
+        named = isinstance(scratch, dict)
+        result = kernel(*positional, **scratch) if named else kernel(*positional, *scratch)
+        if result is not None:
+            raise ValueError(
+                f"{where} should return None. It returns a PyTree: {tree.tree_structure(result)}. Write results "
+                "to the references of the results."
+            )
+        return []
+
+    info = DebugInfo(purpose, source_of(kernel), _names(kernel, in_tree, out_tree, scratch_tree))
+    jaxpr, consts = trace_to_jaxpr(run, refs, info)
+    arrays = [typeof(c) for c in consts if not isinstance(c, Ref)]
+    if arrays:
+        shown = ", ".join(a.str_short(True) for a in arrays)
+        raise ValueError(f"{where} captures {constants} [{shown}]. You should pass them as inputs.")
+    return jaxpr, consts
 
 
 def _names(kernel: Callable, in_tree: Any, out_tree: Any, scratch_tree: Any) -> tuple[str, ...]:

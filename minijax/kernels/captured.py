@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
-from minijax.ir.refs import Ref
+from minijax.ir.refs import AbstractRef, Ref
 from minijax.kernels.blocks import Blocked
 from minijax.kernels.grid import INDEX
-from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.mapping import BlockMapping
 from minijax.transforms.discharge import dereferenced
 
 
@@ -34,7 +35,7 @@ def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[
         *jaxpr.invars[split + n :],
     ]
     info = jaxpr.debug_info._replace(arg_names=None)
-    whole = [_whole(mapping, v) for v in jaxpr.constvars]
+    whole = [whole_array(v.aval, mapping.index_map_avals) for v in jaxpr.constvars]
     ins, outs = mapping.in_mappings, mapping.block_mappings_output
     changed = mapping.replace(
         block_mappings=(*ins, *whole, *outs, *whole), num_inputs=mapping.num_inputs + count, num_outputs=n + count
@@ -54,10 +55,11 @@ def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[
     return [*rest, *values], params, lambda results: (results[:n], [results[n + i] for i in order])
 
 
-def _whole(mapping: GridMapping, v: Var) -> BlockMapping:
-    """The mapping of an array that the kernel gets as a whole."""
-    aval = v.aval.inner_aval
+def whole_array(
+    ref: AbstractRef, index_avals: Sequence, origin: str = "a captured reference", result_space: Any = None
+) -> BlockMapping:
+    """The mapping of an array that the kernel gets as a whole, by a reference of a type."""
+    aval = ref.inner_aval
     zeros = [Literal(np.int32(0), a) for a in [INDEX] * aval.ndim]
-    closed = ClosedJaxpr(Jaxpr([], [Var(a) for a in mapping.index_map_avals], zeros, []))
-    dims = tuple(map(Blocked, aval.shape))
-    return BlockMapping(dims, v.aval, closed, None, aval, "a captured reference")
+    closed = ClosedJaxpr(Jaxpr([], [Var(a) for a in index_avals], zeros, []))
+    return BlockMapping(tuple(map(Blocked, aval.shape)), ref, closed, None, aval, origin, result_space=result_space)

@@ -85,7 +85,7 @@ class TpuInfo:
       int8_ops_per_second: the same for int8.
       fp8_ops_per_second: the same for floats of 8 bits.
       int4_ops_per_second: the same for int4.
-      sparse_core: the SparseCores, None if there are none.
+      sparse_core: the SparseCores; None for a chip without them.
     """
 
     chip_version: ChipVersion
@@ -244,7 +244,11 @@ def get_tpu_info() -> TpuInfo:
 
     Raises ValueError if it is no TPU.
     """
-    device = _device()
+    return kind_info(_device())
+
+
+def kind_info(device: Any) -> TpuInfo:
+    """The facts about a device. Raises ValueError for one of another kind than TPUs."""
     if device.device_kind not in _KINDS:
         raise ValueError(f"Unsupported TPU device kind: {device.device_kind}")
     return _info(ChipVersion(_KINDS[device.device_kind]), getattr(device, "num_cores", None) or 1)

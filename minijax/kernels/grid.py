@@ -38,7 +38,16 @@ class Grid(NamedTuple):
         return self.sizes[axis]
 
 
-def within(grid: Grid, names: Sequence[Any] | None = None) -> ExitStack:
+class PipelineGrid:
+    """The grid of a pipeline within a kernel, while the body of a step is traced: its sizes and the step's indices."""
+
+    def __init__(self, sizes: tuple[Any, ...], ids: tuple[Any, ...]):
+        self.sizes, self.ids = sizes, ids
+
+    size = Grid.size
+
+
+def within(grid: Grid | PipelineGrid, names: Sequence[Any] | None = None) -> ExitStack:
     """Context manager: traces a kernel, or an index map, over the grid, whose axes may have names."""
     axes = ExitStack()
     for name, size in zip(names or (), grid.sizes, strict=False):
@@ -48,9 +57,9 @@ def within(grid: Grid, names: Sequence[Any] | None = None) -> ExitStack:
     return axes
 
 
-def _current(name: str) -> Grid:
+def _current(name: str) -> Any:
     for axis, *_ in reversed(thread.thread.axes):
-        if type(axis) is Grid:
+        if type(axis) in (Grid, PipelineGrid):
             return axis
     raise AssertionError(f"{name} is called outside of a kernel. Call it in the function that is given to pallas_call.")
 
@@ -99,7 +108,10 @@ def program_id(axis: int) -> Any:
         [0 0 1 1 2 2]
     """
     axis = int(axis)
-    _current("program_id").size(axis)
+    grid = _current("program_id")
+    grid.size(axis)
+    if type(grid) is PipelineGrid:
+        return grid.ids[axis]
     return program_id_p.bind(axis=axis)
 
 

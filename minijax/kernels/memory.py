@@ -135,6 +135,10 @@ class _SemaphoreRules:
     def physical_element_aval(dtype: Any) -> ShapedArray:
         return ShapedArray((), np.dtype(np.int32))
 
+    @staticmethod
+    def tangent_dtype(dtype: Any) -> np.dtype:
+        return dtypes.float0
+
 
 class SemaphoreTy(dtypes.ExtendedDType):
     """Is the dtype of semaphores of a kind."""

@@ -77,6 +77,9 @@ class CoreType(enum.Enum):
     SC_SCALAR_SUBCORE = "sc_scalar_subcore"
     SC_VECTOR_SUBCORE = "sc_vector_subcore"
 
+    def __repr__(self):
+        return self.name
+
 
 @dataclasses.dataclass(frozen=True)
 class TpuParams:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from minijax.base import cache
+from minijax.base import cache, tree
 from minijax.calls.call import Inlined
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.refs import AbstractRef
@@ -27,7 +27,10 @@ def written_by(eqn: JaxprEqn) -> Iterator[Var]:
     if eqn.primitive.name in _READS:
         return
     bodies = list(bodies_of(eqn))
-    if not bodies:
+    if eqn.primitive.name in ("dma_start", "dma_wait"):
+        _source, *changed = eqn.params["tree"].unflatten(eqn.invars)
+        yield from (v for v in tree.tree_leaves(changed) if type(v) is Var and type(v.aval) is AbstractRef)
+    elif not bodies:
         yield from (v for v in eqn.invars if type(v) is Var and type(v.aval) is AbstractRef)
     for body, operands in bodies:
         changed = written(body)

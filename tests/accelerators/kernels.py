@@ -24,7 +24,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from pallas.mosaic_calls import on_v5e, program_of  # noqa: E402
 from pallas.mosaic_kernels import SHARDED  # noqa: E402
-from pallas.mosaic_keys import KERNELS  # noqa: E402
+from pallas.mosaic_pipelines import KERNELS  # noqa: E402
 
 MACHINE = "v5e:2x2"
 

@@ -14,7 +14,7 @@ import pytest
 import recorded
 from accelerators.test_accelerators import IS_REFERENCE, ONE_IN, packages, read, seed
 from pallas.mosaic_kernels import SHARDED
-from pallas.mosaic_keys import KERNELS
+from pallas.mosaic_pipelines import KERNELS
 
 FOLDER = Path(__file__).parent
 pytestmark = pytest.mark.accelerator

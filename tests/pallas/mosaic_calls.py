@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from pallas.mosaic_kernels import SHARDED, Modules
-from pallas.mosaic_keys import KERNELS
+from pallas.mosaic_pipelines import KERNELS
 
 from minijax.run.programs.kernel_modules import mosaic_text
 

@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-MODULES = ("pallas", "pallas.triton", "pallas.tpu", "pallas.fuser")
+MODULES = ("pallas", "pallas.triton", "pallas.tpu", "pallas.tpu_sc", "pallas.fuser")
 OPS = """
 gpu.attention gpu.decode_attention gpu.layer_norm gpu.paged_attention gpu.rms_norm gpu.softmax tpu.all_gather
 tpu.flash_attention tpu.matmul tpu.megablox.gmm tpu.megablox.ops tpu.paged_attention.paged_attention_kernel
@@ -18,6 +18,7 @@ OWN = {
     "pallas.CompilerParams",
     "pallas.enable_debug_checks",
     "pallas.enable_poison_buffers",
+    "pallas.kernel",  # its `body` is None by default
     "pallas.MemorySpace",
     "pallas.fuser.BlockIndexTransform",
     "pallas.tpu.MemorySpace",

@@ -13,7 +13,7 @@ from minijax.experimental.pallas.ops.tpu.megablox.gmm import gmm, make_group_met
 
 ROUNDED = "sums in another order"
 compare.SHORT_NAMES["gmm"] = "experimental.pallas.ops.tpu.megablox.gmm"
-compare.SHORT_NAMES["ops"] = "experimental.pallas.ops.tpu.megablox.ops"
+compare.SHORT_NAMES["megablox_ops"] = "experimental.pallas.ops.tpu.megablox.ops"
 
 
 @pytest.fixture(autouse=True)
@@ -135,9 +135,9 @@ def test_products_of_groups_are_lowered():
 def test_products_of_groups_are_those_of_jax():
     sizes, x, w = np.array(SIZES["empty ones"], np.int32), normal(128, 64), normal(4, 64, 48, seed=1)
 
-    def program(jax, jnp, gmm, ops):
+    def program(jax, jnp, gmm, megablox_ops):
         options = dict(tiling=(32, 32, 48), interpret=True)
-        f = lambda x, w: ops.gmm(x, w, sizes, jnp.float32, (32, 32, 48), None, None, False, True)  # noqa: E731
+        f = lambda x, w: megablox_ops.gmm(x, w, sizes, jnp.float32, (32, 32, 48), None, None, False, True)  # noqa: E731
         grads = jax.grad(lambda x, w: jnp.sum(jnp.sin(f(x, w))), (0, 1))(jnp.asarray(x), jnp.asarray(w))
         return gmm.gmm(x, w, sizes, **options), gmm.tgmm(x.T, x, sizes, **options), grads
 
@@ -294,7 +294,7 @@ def test_the_reference_of_flash_attention_is_that_of_jax():
 from minijax.experimental.pallas.ops.tpu import paged_attention as paged  # noqa: E402
 
 quantized, reference = paged.quantization_utils, paged.util.grouped_query_attention_reference
-compare.SHORT_NAMES["paged_attention"] = "experimental.pallas.ops.tpu.paged_attention"
+compare.SHORT_NAMES["paged_on_tpu"] = "experimental.pallas.ops.tpu.paged_attention"
 compare.SHORT_NAMES["quantization_utils"] = "experimental.pallas.ops.tpu.paged_attention.quantization_utils"
 compare.SHORT_NAMES["util"] = "experimental.pallas.ops.tpu.paged_attention.util"
 
@@ -365,7 +365,7 @@ UNFIT = {
 def test_operands_that_paged_attention_refuses(name):
     operands, options, phrase = UNFIT[name]
     given = dict(pages_per_compute_block=2) | options
-    compare.same_refusal(lambda paged_attention: lambda: paged_attention.paged_attention(*operands, **given), [phrase])
+    compare.same_refusal(lambda paged_on_tpu: lambda: paged_on_tpu.paged_attention(*operands, **given), [phrase])
 
 
 # ---- all-gather ----------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ minijax.kernels.call: pallas_call
 minijax.kernels.cost: estimate_cost
 minijax.kernels.grid: num_programs program_id
 minijax.kernels.lowered: lower_as_mlir
+minijax.kernels.mpmd: core_map kernel
 minijax.kernels.memory: ANY=MemorySpace.ANY HOST=MemorySpace.HOST MemoryRef MemorySpace semaphore
 minijax.kernels.operations.helpers: align_to cdiv debug_check debug_print ds=dslice dslice empty empty_like
     empty_ref_like enable_debug_checks enable_poison_buffers loop next_power_of_2 run_state strides_from_shape when
@@ -33,9 +34,12 @@ minijax.kernels.operations.helpers: debug_checks_enabled=enable_debug_checks
 """,
     },
     missing={
-        "jax.experimental.pallas.{0} is not there: use pallas_call over a grid instead.": """
-        core_map get_global kernel pallas_export_experimental
-    """
+        "jax.experimental.pallas.{0} is not there: memory that outlives a kernel is an operand.": """
+        get_global
+    """,
+        "jax.experimental.pallas.{0} is not there: kernels with symbolic sizes are exported by jax.export.": """
+        pallas_export_experimental
+    """,
     },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

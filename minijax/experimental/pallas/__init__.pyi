@@ -29,6 +29,8 @@ from minijax.kernels.memory import MemoryRef as MemoryRef
 from minijax.kernels.memory import MemorySpace as MemorySpace
 from minijax.kernels.memory import MemorySpace as _MemorySpace
 from minijax.kernels.memory import semaphore as semaphore
+from minijax.kernels.mpmd import core_map as core_map
+from minijax.kernels.mpmd import kernel as kernel
 from minijax.kernels.operations.helpers import align_to as align_to
 from minijax.kernels.operations.helpers import cdiv as cdiv
 from minijax.kernels.operations.helpers import debug_check as debug_check
@@ -85,7 +87,5 @@ def dot(
     precision: Any = None,
 ) -> Any: ...
 debug_checks_enabled: Option
-core_map: Any
 get_global: Any
-kernel: Any
 pallas_export_experimental: Any

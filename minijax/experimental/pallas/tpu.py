@@ -8,6 +8,7 @@ _FACE = Face(
     """
 minijax.kernels.blocks: PrefetchScalarGridSpec
 minijax.kernels.chips: ChipVersion TpuInfo get_tpu_info get_tpu_info_for_chip is_tpu_device
+minijax.kernels.cores: core_barrier create_tensorcore_mesh run_on_first_core
 minijax.kernels.memory: CMEM=TpuMemorySpace.CMEM HBM=TpuMemorySpace.HBM MemorySpace=TpuMemorySpace
     SEMAPHORE=TpuMemorySpace.SEMAPHORE SMEM=TpuMemorySpace.SMEM SemaphoreType VMEM=TpuMemorySpace.VMEM
     VMEM_SHARED=TpuMemorySpace.VMEM_SHARED dma_semaphore
@@ -22,6 +23,8 @@ minijax.kernels.operations.semaphores: get_barrier_semaphore
 minijax.kernels.operations.tpu: matmul_acc_lhs matmul_pop matmul_push_rhs pack_elementwise prng_random_bits prng_seed
     stochastic_round touch trace_value unpack_elementwise
 minijax.kernels.operations.values: bitcast roll
+minijax.kernels.pipeline.buffers: BufferType BufferedRef BufferedRefBase
+minijax.kernels.pipeline.emit: emit_pipeline emit_pipeline_with_allocations
 minijax.kernels.parameters: ARBITRARY CORE_PARALLEL CompilerParams=TpuParams CoreType GridDimensionSemantics PARALLEL
     SUBCORE_PARALLEL SideEffectType Tiling
 """,
@@ -33,9 +36,8 @@ minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_sig
     },
     missing={
         "jax.experimental.pallas.tpu.{0} is not there: use pallas_call over a grid instead.": """
-        BufferType BufferedRef BufferedRefBase InterpretParams core_barrier
-        create_tensorcore_mesh emit_pipeline emit_pipeline_with_allocations force_tpu_interpret_mode
-        reset_tpu_interpret_mode_state run_on_first_core set_tpu_interpret_mode
+        InterpretParams force_tpu_interpret_mode
+        reset_tpu_interpret_mode_state set_tpu_interpret_mode
     """
     },
 )

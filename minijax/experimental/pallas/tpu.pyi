@@ -6,6 +6,9 @@ from minijax.kernels.chips import TpuInfo as TpuInfo
 from minijax.kernels.chips import get_tpu_info as get_tpu_info
 from minijax.kernels.chips import get_tpu_info_for_chip as get_tpu_info_for_chip
 from minijax.kernels.chips import is_tpu_device as is_tpu_device
+from minijax.kernels.cores import core_barrier as core_barrier
+from minijax.kernels.cores import create_tensorcore_mesh as create_tensorcore_mesh
+from minijax.kernels.cores import run_on_first_core as run_on_first_core
 from minijax.kernels.memory import MemorySpace as _MemorySpace
 from minijax.kernels.memory import SemaphoreType as SemaphoreType
 from minijax.kernels.memory import TpuMemorySpace as MemorySpace
@@ -47,6 +50,11 @@ from minijax.kernels.parameters import SUBCORE_PARALLEL as SUBCORE_PARALLEL
 from minijax.kernels.parameters import SideEffectType as SideEffectType
 from minijax.kernels.parameters import Tiling as Tiling
 from minijax.kernels.parameters import TpuParams as CompilerParams
+from minijax.kernels.pipeline.buffers import BufferType as BufferType
+from minijax.kernels.pipeline.buffers import BufferedRef as BufferedRef
+from minijax.kernels.pipeline.buffers import BufferedRefBase as BufferedRefBase
+from minijax.kernels.pipeline.emit import emit_pipeline as emit_pipeline
+from minijax.kernels.pipeline.emit import emit_pipeline_with_allocations as emit_pipeline_with_allocations
 from typing import Any
 from typing_extensions import deprecated
 
@@ -88,15 +96,7 @@ def semaphore_signal(
 ) -> None: ...
 @deprecated("jax.experimental.pallas.tpu.semaphore_wait is deprecated. Use jax.experimental.pallas.semaphore_wait instead.")
 def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None: ...
-BufferType: Any
-BufferedRef: Any
-BufferedRefBase: Any
 InterpretParams: Any
-core_barrier: Any
-create_tensorcore_mesh: Any
-emit_pipeline: Any
-emit_pipeline_with_allocations: Any
 force_tpu_interpret_mode: Any
 reset_tpu_interpret_mode_state: Any
-run_on_first_core: Any
 set_tpu_interpret_mode: Any

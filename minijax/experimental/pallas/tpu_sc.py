@@ -1,17 +1,19 @@
-"""jax.experimental.pallas.tpu_sc: kernels for SparseCores, which are not there."""
+"""jax.experimental.pallas.tpu_sc: kernels for SparseCores, which are traced, but not compiled."""
 
 from minijax.base.faces import Face
 
 _FACE = Face(
     __name__,
     (),
-    {},
+    """
+minijax.kernels.operations.sparse: addupdate_scatter all_reduce_ffs all_reduce_population_count bitcast cummax cumsum
+    load_gather store_scatter subcore_barrier
+minijax.kernels.subcores: ScalarSubcoreMesh VectorSubcoreMesh get_sparse_core_info
+""",
     missing={
-        "jax.experimental.pallas.tpu_sc.{0} is not there: kernels are lowered for TensorCores only.": """
-        Indices PackFormat ScalarSubcoreMesh VectorSubcoreMesh addupdate addupdate_compressed addupdate_scatter
-        all_reduce_ffs all_reduce_population_count bitcast cummax cumsum fetch_and_add get_sparse_core_info
-        load_expanded load_gather pack parallel_loop scan_count sort_key_val store_compressed store_scatter
-        subcore_barrier unpack
+        "jax.experimental.pallas.tpu_sc.{0} is not there: kernels are compiled for TensorCores only.": """
+        Indices PackFormat addupdate addupdate_compressed fetch_and_add load_expanded pack parallel_loop scan_count
+        sort_key_val store_compressed unpack
     """
     },
 )

@@ -1,5 +1,17 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from minijax.kernels.operations.sparse import addupdate_scatter as addupdate_scatter
+from minijax.kernels.operations.sparse import all_reduce_ffs as all_reduce_ffs
+from minijax.kernels.operations.sparse import all_reduce_population_count as all_reduce_population_count
+from minijax.kernels.operations.sparse import bitcast as bitcast
+from minijax.kernels.operations.sparse import cummax as cummax
+from minijax.kernels.operations.sparse import cumsum as cumsum
+from minijax.kernels.operations.sparse import load_gather as load_gather
+from minijax.kernels.operations.sparse import store_scatter as store_scatter
+from minijax.kernels.operations.sparse import subcore_barrier as subcore_barrier
+from minijax.kernels.subcores import ScalarSubcoreMesh as ScalarSubcoreMesh
+from minijax.kernels.subcores import VectorSubcoreMesh as VectorSubcoreMesh
+from minijax.kernels.subcores import get_sparse_core_info as get_sparse_core_info
 from typing import Any
 
 __all__ = [
@@ -11,25 +23,13 @@ __all__ = [
 
 Indices: Any
 PackFormat: Any
-ScalarSubcoreMesh: Any
-VectorSubcoreMesh: Any
 addupdate: Any
 addupdate_compressed: Any
-addupdate_scatter: Any
-all_reduce_ffs: Any
-all_reduce_population_count: Any
-bitcast: Any
-cummax: Any
-cumsum: Any
 fetch_and_add: Any
-get_sparse_core_info: Any
 load_expanded: Any
-load_gather: Any
 pack: Any
 parallel_loop: Any
 scan_count: Any
 sort_key_val: Any
 store_compressed: Any
-store_scatter: Any
-subcore_barrier: Any
 unpack: Any

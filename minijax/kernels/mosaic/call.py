@@ -39,6 +39,7 @@ def kernel_module(
     count = mapping.num_index_operands
     others = [*range(count), *range(count + len(blocks), len(jaxpr.invars))]  # scalars and scratch
     avals = [v.aval for v in jaxpr.invars]
+    avals[count : count + len(blocks)] = [block.ref_aval for block in blocks]
     types = {i: type_of_memory(avals[i]) for i in others}
     types |= {count + i: block_type(block) for i, block in enumerate(blocks)}
     sizes = [n if isinstance(n, int) else None for n in mapping.grid]

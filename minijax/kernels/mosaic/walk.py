@@ -17,6 +17,8 @@ Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
 # The primitives whose rules get literals as they are, not as constants of the kernel.
 _RAW: set[str] = set()
+# The primitives whose constants come before a scope that begins with them, as in jax's modules.
+_EARLY = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
 
 class Site(NamedTuple):
@@ -80,8 +82,12 @@ class Kernel(Verbs):
         env: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], operands, strict=True))
         outer = self._scopes
         for eqn in jaxpr.eqns:
-            self._enter(outer, (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack]))
-            results = self._equation(eqn, env)
+            scopes = (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack])
+            operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
+            if scopes != self._scopes and eqn.primitive.name in _EARLY:
+                operands = [self.value(x, a.aval) for x, a in zip(operands, eqn.invars, strict=True)]
+            self._enter(outer, scopes)
+            results = self._equation(eqn, operands)
             env.update(zip(eqn.outvars, results, strict=True))
         self._enter(outer, outer)
         return [self.value(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
@@ -97,7 +103,7 @@ class Kernel(Verbs):
             return x
         return self.dense(np.asarray(x), aval.shape, aval.dtype)
 
-    def _equation(self, eqn: JaxprEqn, env: dict) -> Sequence[Any]:
+    def _equation(self, eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
         name = eqn.primitive.name
         function = RULES.get(name)
         if function is None:
@@ -106,7 +112,6 @@ class Kernel(Verbs):
                 f"{eqn.primitive} has no operation of Mosaic; compute it outside of the kernel or by other operations."
             )
         site = Site([a.aval for a in eqn.invars], [v.aval for v in eqn.outvars], name)
-        operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
         if name not in _RAW:
             operands = [self.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
         results = function(self, site, *operands, **eqn.params)

@@ -10,9 +10,13 @@ import numpy as np
 from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
 from minijax.calls.call import split_tangents
+from minijax.composed.refs import new_ref_p
+from minijax.ir import state
 from minijax.ir.body import Flat, argument_names, as_consts, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
+from minijax.ir.primitive import Primitive
 from minijax.ir.refs import Ref
+from minijax.ir.trace import JaxprTrace
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.uninitialized import uninitialized
 from minijax.primitives.zeros import nonzero_mask
@@ -35,7 +39,7 @@ class RunScoped(DischargeableCall):
     def evaluate_in_kernel(self, operands: Sequence, params: dict, step: Step) -> list:
         """The results of the body, whose references are values."""
         jaxpr = params["jaxpr"]
-        refs = [Ref(uninitialized(v.aval.shape, v.aval.dtype)) for v in jaxpr.invars]
+        refs = [_made(uninitialized(v.aval.shape, v.aval.dtype)) for v in jaxpr.invars]
         body = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
         return evaluate(body, [], [*operands, *refs], step)
 
@@ -58,6 +62,14 @@ class RunScoped(DischargeableCall):
 
     def _on_values(self, operands, params):
         return self.evaluate_in_kernel(operands, params, Step((), ()))
+
+
+def _made(value: Any) -> Any:
+    """A new reference; where the body of a loop or branch is recorded, operations on references are too."""
+    trace = state.current_trace()
+    if type(trace) is JaxprTrace and not trace.keeps_refs:
+        return Primitive.bind_all(new_ref_p, [value], dict(memory_space=None, kind=None))[0]
+    return Ref(value)
 
 
 run_scoped_p = RunScoped()

@@ -1,0 +1,372 @@
+"""`kernel` and `core_map`: functions of references that run on each core of a mesh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from minijax.base import tree
+from minijax.base.dims import shape_of
+from minijax.composed.callbacks.ffi import FrozenDict
+from minijax.ir.body import source_of
+from minijax.ir.context import extended_name_stack
+from minijax.ir.jaxpr import Jaxpr, Var
+from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref
+from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.kernels.batching import one_by_one
+from minijax.kernels.blocks import CostEstimate
+from minijax.kernels.call import traced_kernel
+from minijax.kernels.captured import whole_array
+from minijax.kernels.cores import TensorCoreMesh
+from minijax.kernels.grid import Grid, within
+from minijax.kernels.mapping import GridMapping, index_types
+from minijax.kernels.memory import TpuMemorySpace
+from minijax.kernels.operations.tpu import KERNEL_EFFECT
+from minijax.kernels.parameters import TpuParams
+from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.writes import written
+from minijax.primitives.zeros import nonzero_mask
+from minijax.transforms.discharge import DischargeableCall, dereferenced
+
+
+class MpmdMap(DischargeableCall):
+    """Runs kernels, each on all cores of its mesh, with whole arrays: (arrays and references) -> results."""
+
+    name = "mpmd_map"
+    same_memory_space = False
+    never_dead = True
+
+    def infer(self, *avals, out_avals, **params):
+        return list(out_avals)
+
+    def effects(self, *avals, out_avals, **params):
+        if any(type(a) is AbstractRef for a in avals):
+            return REF_EFFECT
+        return frozenset() if out_avals else KERNEL_EFFECT
+
+    def discharge(self, operands, refs, **params):
+        jaxpr, n = params["jaxprs"][0], len(operands)
+        writes = written(jaxpr)
+        kept = [i for i, x in enumerate(operands) if isinstance(x, Ref) and i in writes]
+        avals = [operands[i].aval.inner_aval for i in kept]
+        first = len(params["out_avals"])
+        # (operands, results, scratch) -> (operands, results, last values of references, scratch)
+        own = [Var(jaxpr.invars[i].aval) for i in kept]
+        invars = [*jaxpr.invars[: n + first], *own, *jaxpr.invars[n + first :]]
+        aliases = {**params["input_output_aliases"].items, **{i: first + k for k, i in enumerate(kept)}}
+        params = {
+            **params,
+            "jaxprs": (jaxpr.replace(invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None)),),
+            "out_avals": (*params["out_avals"], *avals),
+            "input_output_aliases": FrozenDict(aliases),
+        }
+        values = dereferenced(operands)
+        changed = {operands[i]: first + k for k, i in enumerate(kept)}
+        first_of = {r: operands.index(r) for r in refs}
+
+        def finish(results):
+            return results[:first], [results[changed[r]] if r in changed else values[first_of[r]] for r in refs]
+
+        return values, params, finish
+
+    def lower(self, e, ins, outs, *operands, **params):
+        mesh = params["meshes"][0]
+        if e.platform == "tpu" and not params["interpret"] and not isinstance(mesh, TensorCoreMesh):
+            raise NotImplementedError(f"pl.kernel: kernels are compiled for TensorCores only, got the mesh {mesh}")
+        return pallas_call_p.lower(e, ins, outs, *operands, **_as_call(len(operands), params))
+
+    def jvp(self, primals, tangents, **params):
+        moved = nonzero_mask(tangents)
+        outs, nonzeros, push = self.linearize(tuple(moved), primals, **params)
+        found = iter(push(*moved.marked(tangents)))
+        return outs, [next(found) if n else Zero.from_primal_value(x) for x, n in zip(outs, nonzeros, strict=True)]
+
+    def linearize(self, nonzeros, primals, **params):
+        return pallas_call_p.linearize(nonzeros, primals, **_as_call(len(primals), params))
+
+    def batch(self, axis, operands, dims, **params):
+        return one_by_one(self, axis, operands, dims, params)
+
+
+class CoreMap(DischargeableCall):
+    """Runs a function of references, the constants of its jaxpr, on each core of a mesh."""
+
+    name = "core_map"
+    never_dead = True
+
+    def infer(self, *avals, **params):
+        return []
+
+    def effects(self, *avals, **params):
+        return REF_EFFECT if avals else KERNEL_EFFECT
+
+    def lower(self, e, ins, outs, *operands, **params):
+        return mpmd_map_p.lower(e, ins, outs, *operands, **_as_map(params))
+
+    def _on_values(self, operands, params):
+        return mpmd_map_p.bind_all(operands, _as_map(params))
+
+
+mpmd_map_p, core_map_p = MpmdMap(), CoreMap()
+
+
+def _as_map(params: dict) -> dict:
+    """The parameters of a `core_map` as those of an `mpmd_map`, whose operands are the references."""
+    jaxpr = params["jaxpr"]
+    shared = {n: params[n] for n in ("compiler_params", "cost_estimate", "debug", "interpret", "metadata", "name")}
+    return dict(
+        shared,
+        external_meshes=(),
+        input_output_aliases=FrozenDict({}),
+        jaxprs=(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]),),
+        meshes=(params["mesh"],),
+        out_avals=(),
+    )
+
+
+def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a `pallas_call` over the cores, whose operands and results are whole arrays.
+
+    Raises NotImplementedError for several kernels.
+    """
+    (mesh, *more), (jaxpr, *_) = params["meshes"], params["jaxprs"]
+    if more:
+        raise NotImplementedError(f"pl.kernel: several kernels are traced only, got the meshes {params['meshes']}")
+    outs = params["out_avals"]
+    grid, names = tuple(mesh.shape.values()), tuple(mesh.axis_names)
+    index_tree, index_avals = index_types(len(grid), [], [])
+    refs = [_placed(v.aval, mesh) for v in jaxpr.invars]
+    last = inputs + len(outs)
+    spaces = [*[None] * inputs, *[_space_of(a) for a in outs]]
+    blocks = [whole_array(r, index_avals, "an operand", s) for r, s in zip(refs[:last], spaces, strict=True)]
+    mapping = GridMapping(
+        grid, names, tuple(blocks), index_tree, index_avals, (), 0, inputs, len(outs), tuple(refs[last:])
+    )
+    options = params["compiler_params"] or TpuParams()
+    if getattr(options, "dimension_semantics", ()) is None:
+        options = options.replace(dimension_semantics=mesh.dimension_semantics)
+    return dict(
+        jaxpr=jaxpr,
+        grid_mapping=mapping,
+        compiler_params=options,
+        input_output_aliases=tuple(params["input_output_aliases"].items.items()),
+        mesh=None,
+        **{n: params[n] for n in ("cost_estimate", "debug", "interpret", "metadata", "name", "out_avals")},
+    )
+
+
+def _placed(ref: AbstractRef, mesh: Any) -> AbstractRef:
+    """The type of a reference; one in no memory space is in the default one of the mesh."""
+    return ref if ref.memory_space is not None else AbstractRef(ref.inner_aval, mesh.default_memory_space)
+
+
+def _space_of(aval: Any) -> TpuMemorySpace | None:
+    space = getattr(aval, "memory_space", None)
+    return space if isinstance(space, TpuMemorySpace) else None
+
+
+def _within(mesh: Any) -> ExitStack:
+    """Context manager: traces a function over the cores of a mesh."""
+    return within(Grid(tuple(mesh.shape.values())), tuple(mesh.axis_names))
+
+
+def kernel(
+    body: Any = None,
+    out_type: Any = (),
+    *,
+    mesh: Any,
+    scratch_types: Any = (),
+    compiler_params: Any = None,
+    interpret: Any = False,
+    cost_estimate: CostEstimate | None = None,
+    debug: bool = False,
+    name: str | None = None,
+    metadata: dict[str, str] | None = None,
+) -> Callable[..., Any]:
+    """Creates a function that runs a kernel on each core of a mesh, with references to whole arrays.
+
+    Without a `body` it returns a decorator.
+
+    Args:
+      body: function of references: those of the operands, of the results and of the scratch. It copies between them and
+        returns nothing. `jax.lax.axis_index` of the mesh's axis tells the core. Or a sequence of such functions, each
+        for one of several meshes.
+      out_type: tree of the results' types, such as `jax.ShapeDtypeStruct`s, or `pltpu.HBM(shape, dtype)`.
+      mesh: mesh of cores, as `pltpu.create_tensorcore_mesh` returns.
+      scratch_types: types of memory of each core; a dict gives keyword arguments.
+      compiler_params: options of the compiler, `pl.tpu.CompilerParams`.
+      interpret: True runs the kernel as operations of XLA, one core after the other. On a CPU kernels always run so.
+      cost_estimate: `pl.CostEstimate` for XLA's scheduler.
+      debug: whether to print the kernel's jaxpr and its module when it is lowered.
+      name: name in profiles and modules. By default, that of `body`.
+      metadata: texts that are kept with the call.
+
+    Returns:
+      A function of arrays, references and trees of these that returns arrays in the tree of `out_type`.
+
+    Raises:
+      NotImplementedError: for several bodies that capture references, and when several are lowered.
+      TypeError: for another mesh.
+      ValueError: if the kernel captures an array or returns something.
+
+    See also: `pl.core_map`, `pl.pallas_call`.
+
+    Example:
+        >>> mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
+        >>> @pl.kernel(out_type=jax.ShapeDtypeStruct((4,), jnp.float32), mesh=mesh, interpret=True)
+        ... def copy_halves(x_ref, o_ref):
+        ...     half = pl.ds(2 * jax.lax.axis_index("core"), 2)
+        ...     pltpu.sync_copy(x_ref.at[half], o_ref.at[half])
+        >>> copy_halves(jnp.arange(4.0))
+        Array([0., 1., 2., 3.], dtype=float32)
+    """
+    options = dict(
+        compiler_params=compiler_params,
+        cost_estimate=cost_estimate,
+        debug=debug,
+        interpret=interpret,
+        metadata=None if metadata is None else FrozenDict(metadata),
+        name=name,
+    )
+    _check_bodies(body, mesh)
+    if body is None:
+        return lambda f: _over([f], out_type, [mesh], scratch_types, options)
+    bodies, meshes = ([body], [mesh]) if callable(body) else (list(body), list(mesh))
+    return _over(bodies, out_type, meshes, scratch_types, options)
+
+
+def _check_bodies(body: Any, mesh: Any) -> None:
+    """Raises ValueError unless there are as many bodies as meshes, TypeError for what is not a mesh."""
+    several = isinstance(mesh, Sequence)
+    if several and (body is None or callable(body)):
+        where = "using pl.kernel as a decorator" if body is None else "body is a single callable"
+        raise ValueError(f"pl.kernel: mesh cannot be a sequence when {where}. Pass one mesh.")
+    meshes = list(mesh) if several else [mesh]
+    for i, one in enumerate(meshes):
+        if not hasattr(one, "default_memory_space"):
+            raise TypeError(
+                f"pl.kernel: mesh must be a mesh of cores, got {one!r}. Make it by pltpu.create_tensorcore_mesh."
+            )
+        for other in meshes[i + 1 :]:
+            one.check_is_compatible_with(other)
+    if several and len(meshes) != len(body):
+        raise ValueError(f"pl.kernel: each body has a mesh, got {len(body)} bodies and {len(meshes)} meshes")
+
+
+def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any, options: dict) -> Callable:
+    """The function that runs kernels, each over its mesh."""
+    mesh = meshes[0]
+    out_type, scratch_types = [tuple(x) if isinstance(x, list) else x for x in (out_type, scratch_types)]
+    outs, out_tree = tree.flatten(out_type)
+    out_refs = [_result_ref(x, mesh) for x in outs]
+    scratch, scratch_tree = tree.flatten(scratch_types)
+
+    def wrapper(*args):
+        leaves, in_tree = tree.flatten(args)
+        ins = [_operand_ref(typeof(x), mesh) for x in leaves]
+        refs = [*ins, *out_refs, *[x.get_ref_aval() for x in scratch]]
+        trees = in_tree, out_tree, scratch_tree
+        traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
+        captured = traced[0][1]
+        if len(traced) > 1 and any(found for _, found in traced):
+            raise NotImplementedError("pl.kernel: several bodies cannot capture references; pass them as operands")
+        params = dict(
+            external_meshes=(),
+            input_output_aliases=FrozenDict({}),
+            jaxprs=tuple([_closed(jaxpr, len(ins)) for jaxpr, _ in traced]),
+            meshes=tuple(meshes),
+            out_avals=tuple(map(_result_type, outs)),
+            **options,
+        )
+        with extended_name_stack(*([] if options["name"] is None else [options["name"]])):
+            return out_tree.unflatten(mpmd_map_p.bind(*leaves, *captured, **params))
+
+    return wrapper
+
+
+def _traced(body: Callable, mesh: Any, refs: Sequence, trees: tuple) -> tuple[Jaxpr, list]:
+    """A kernel as a jaxpr, and the references that it captures."""
+    words = f"The kernel function in the mpmd_map {source_of(body)}", "non-Ref constants"
+    with _within(mesh):
+        return traced_kernel(body, "mpmd_map", refs, trees, words)
+
+
+def _closed(jaxpr: Jaxpr, inputs: int) -> Jaxpr:
+    """The jaxpr with captured references as inputs, after those of the operands."""
+    invars = [*jaxpr.invars[:inputs], *jaxpr.constvars, *jaxpr.invars[inputs:]]
+    return jaxpr.replace(constvars=[], invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
+
+
+def _operand_ref(aval: Any, mesh: Any) -> AbstractRef:
+    if isinstance(aval, AbstractRef):
+        return aval
+    plain = ShapedArray(aval.shape, aval.dtype)
+    return AbstractRef(plain, _space_of(aval) or mesh.default_memory_space)
+
+
+def _result_ref(x: Any, mesh: Any) -> AbstractRef:
+    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        raise TypeError(f"pl.kernel: out_type must be a tree of types of arrays, got {x!r}")
+    return AbstractRef(ShapedArray(shape_of(x.shape), x.dtype), _space_of(x) or mesh.default_memory_space)
+
+
+def _result_type(x: Any) -> ShapedArray:
+    """The type of a result, with the memory space that `out_type` names."""
+    space, aval = _space_of(x), ShapedArray(shape_of(x.shape), x.dtype)
+    return aval if space is None else aval.update(memory_space=space)
+
+
+def core_map(
+    mesh: Any,
+    *,
+    compiler_params: Any = None,
+    interpret: Any = False,
+    debug: bool = False,
+    cost_estimate: CostEstimate | None = None,
+    name: str | None = None,
+    metadata: dict[str, str] | None = None,
+    scratch_shapes: Any = (),
+) -> Callable[[Callable[..., None]], None]:
+    """Runs the decorated function at once, on each core of a mesh. It reads and writes references that it captures.
+
+    Args:
+      mesh: mesh of cores, as `pltpu.create_tensorcore_mesh` returns.
+      compiler_params, interpret, debug, cost_estimate, metadata: as in `pl.kernel`.
+      name: name in profiles and modules. By default, that of the function.
+      scratch_shapes: types of memory of each core, which the function gets as arguments.
+
+    Raises ValueError if the function captures an array or returns something.
+
+    See also: `pl.kernel`, `jax.new_ref`.
+
+    Example:
+        >>> x, y = jax.new_ref(jnp.arange(3)), jax.new_ref(jnp.zeros(3, jnp.int32))
+        >>> @pl.core_map(pltpu.create_tensorcore_mesh("core"), interpret=True)
+        ... def copy():
+        ...     pltpu.sync_copy(x, y)
+        >>> print(y[...])
+        [0 1 2]
+    """
+    scratch_shapes = tuple(scratch_shapes) if isinstance(scratch_shapes, list) else scratch_shapes
+
+    def run(f):
+        scratch, scratch_tree = tree.flatten(scratch_shapes)
+        refs, empty = [x.get_ref_aval() for x in scratch], tree.tree_structure(())
+        where = f"The kernel function in core_map {source_of(f)}", "non-scalar constants"
+        with _within(mesh):
+            jaxpr, captured = traced_kernel(f, "pallas_core_map", refs, (empty, empty, scratch_tree), where)
+        core_map_p.bind(
+            *captured,
+            compiler_params=compiler_params,
+            cost_estimate=cost_estimate,
+            debug=debug,
+            debug_info=jaxpr.debug_info,
+            interpret=interpret,
+            jaxpr=jaxpr,
+            mesh=mesh,
+            metadata=None if metadata is None else FrozenDict(metadata),
+            name=jaxpr.debug_info.func_name if name is None else name,
+        )
+
+    return run

@@ -1,0 +1,1 @@
+"""Pipelines within kernels: loops that copy blocks while a body runs."""

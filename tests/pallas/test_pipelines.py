@@ -1,0 +1,320 @@
+"""Pipelines within kernels are traced to jax's jaxprs, and compute what they should."""
+
+import compare
+import numpy as np
+import pallas_kernels  # noqa: F401  the short names of Pallas' modules
+import pytest
+from pallas.mosaic_calls import on_v5e
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.experimental import pallas as pl
+from minijax.experimental.pallas import tpu as pltpu
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(512, 128)).astype(np.float32)
+ROWS = (128, 128), lambda i: (i, 0)
+PROGRAMS = {}
+
+
+def double(x, o):
+    o[...] = 2 * x[...]
+
+
+def pipeline(*operands, shape=(512, 128), want=None, grid=(4,), specs=(ROWS, ROWS), modes=(None, None), **options):
+    """Decorator: a function (modules) -> body of a pipeline over whole arrays, with its operands and result."""
+
+    def listed(make):
+        def program(jax, jnp, lax, pl, pltpu, plt):
+            pairs = zip(specs, modes or [None] * len(specs), strict=False)
+            made = [pl.BlockSpec(*s, pipeline_mode=None if n is None else pl.Buffered(n)) for s, n in pairs]
+            given = {k: v(pltpu) if callable(v) else v for k, v in options.items()}
+            body = make(jax, jnp, lax, pl, pltpu)
+            options_of_specs = dict(grid=grid, in_specs=made[:-1], out_specs=made[-1])
+
+            def kernel(*refs):
+                pltpu.emit_pipeline(body, **options_of_specs, **given)(*refs)
+
+            whole = pl.BlockSpec(memory_space=pl.ANY)
+            out = jax.ShapeDtypeStruct(shape, jnp.float32)
+            return pl.pallas_call(kernel, out, in_specs=[whole] * len(operands), out_specs=whole, interpret=True)
+
+        PROGRAMS[make.__name__] = program, operands, want
+        return make
+
+    return listed
+
+
+def _doubled(*modules):
+    return double
+
+
+def add(name, **options):
+    """Adds a pipeline that doubles its operand."""
+    _doubled.__name__ = name
+    pipeline(options.pop("x", X), want=options.pop("want", 2 * X), **options)(_doubled)
+
+
+TILES = (128, 64), lambda i, j: (i, j)
+SLABS = (None, 64, 128), lambda i: (i, 0, 0)
+add("rows")
+add("tiles", grid=(4, 2), specs=(TILES, TILES))
+add("three_buffers", modes=(3, None))
+add("three_buffers_of_many", grid=(8,), specs=(((64, 128), ROWS[1]),) * 2, modes=(3, None))
+add("one_buffer", modes=(1, None))
+add("one_buffer_each", modes=(1, 1))
+add(
+    "hidden",
+    grid=(8,),
+    specs=(SLABS, SLABS),
+    x=X.reshape(8, 64, 128),
+    want=2 * X.reshape(8, 64, 128),
+    shape=(8, 64, 128),
+)
+add("constant_block", specs=((ROWS[0], lambda i: (0, 0)), ROWS), want=np.tile(2 * X[:128], (4, 1)))
+add("without_scopes", trace_scopes=False)
+add("semantics", dimension_semantics=lambda pltpu: (pltpu.ARBITRARY,))
+
+
+@pipeline(X, X, want=3 * X, specs=(ROWS,) * 3, modes=(None,) * 3)
+def two_operands(jax, jnp, lax, pl, pltpu):
+    def body(x, y, o):
+        o[...] = x[...] + 2 * y[...]
+
+    return body
+
+
+@pipeline(X, want=X + 4 * np.repeat(np.arange(4, dtype=np.float32), 128)[:, None])
+def numbers(jax, jnp, lax, pl, pltpu):
+    def body(x, o):
+        o[...] = x[...] + pl.program_id(0).astype(jnp.float32) * pl.num_programs(0)
+
+    return body
+
+
+@pipeline(X, want=X + np.repeat(np.arange(4, dtype=np.float32), 128)[:, None], _explicit_indices=True)
+def indices(jax, jnp, lax, pl, pltpu):
+    def body(index, x, o):
+        o[...] = x[...] + index[0].astype(jnp.float32)
+
+    return body
+
+
+A, B = rng.normal(size=(256, 512)).astype(np.float32), rng.normal(size=(512, 256)).astype(np.float32)
+PRODUCT = [((128, 128), f) for f in (lambda i, j, k: (i, k), lambda i, j, k: (k, j), lambda i, j, k: (i, j))]
+
+
+@pipeline(A, B, want=A @ B, shape=(256, 256), grid=(2, 2, 4), specs=PRODUCT, modes=(None,) * 3)
+def matmul(jax, jnp, lax, pl, pltpu):
+    def body(a, b, o):
+        @pl.when(pl.program_id(2) == 0)
+        def _():
+            o[...] = jnp.zeros_like(o)
+
+        o[...] += jnp.dot(a[...], b[...], preferred_element_type=jnp.float32)
+
+    return body
+
+
+COMPARED = list(PROGRAMS)
+add("whole", specs=((X.shape, lambda i: (0, 0)),) * 2)
+add("without_grid", grid=(), specs=((), ()))
+add("one_after_the_other", no_pipelining=True)
+add("tiles_one_after_the_other", grid=(4, 2), specs=(TILES, TILES), no_pipelining=True)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", COMPARED)
+def test_jaxprs(name):
+    program, operands, _ = PROGRAMS[name]
+    with compare.on_both(on_v5e):
+        compare.same_jaxpr(program, *operands)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values(name):
+    program, operands, want = PROGRAMS[name]
+    f = compare.run_on(jax, program)
+    np.testing.assert_allclose(jax.jit(f)(*operands), want, rtol=1e-4, atol=1e-4)
+
+
+def test_values_in_transformations():
+    f = compare.run_on(jax, PROGRAMS["rows"][0])
+    xs = np.stack([X, X + 1])
+    np.testing.assert_array_equal(jax.jit(jax.vmap(f))(xs), 2 * xs)
+    np.testing.assert_allclose(jax.jit(jax.grad(lambda x: jnp.sum(f(x) * x)))(X), 4 * X, rtol=1e-5)
+
+
+# ---- grids of cores and of unknown sizes -------------------------------------------------------------------
+
+
+def on_cores(grid, block, rows):
+    def program(jax, jnp, lax, pl, pltpu, plt):
+        spec = pl.BlockSpec((block, 128), lambda i: (i, 0))
+        options = dict(core_axis_name="c", dimension_semantics=(pltpu.PARALLEL,))
+        body = lambda x, o: pltpu.emit_pipeline(  # noqa: E731
+            double, grid=(grid,), in_specs=[spec], out_specs=spec, **options
+        )(x, o)
+        mesh = pltpu.create_tensorcore_mesh("c", num_cores=2)
+        return pl.kernel(body, jax.ShapeDtypeStruct((rows, 128), jnp.float32), mesh=mesh, interpret=True)
+
+    return program
+
+
+def on_steps(jax, jnp, lax, pl, pltpu, plt):
+    spec = pl.BlockSpec((64, 128), lambda i, j: (i * 2 + j, 0))
+    options = dict(core_axis=0, dimension_semantics=(pltpu.PARALLEL, pltpu.ARBITRARY))
+    body = lambda x, o: pltpu.emit_pipeline(double, grid=(4, 2), in_specs=[spec], out_specs=spec, **options)(x, o)  # noqa: E731
+    whole = pl.BlockSpec(memory_space=pl.ANY)
+    out = jax.ShapeDtypeStruct((512, 128), jnp.float32)
+    return pl.pallas_call(body, out, grid=(2,), in_specs=[whole], out_specs=whole, interpret=True)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("program", [on_cores(4, 128, 512), on_steps])
+def test_jaxprs_on_cores(program):
+    with compare.on_both(on_v5e):
+        compare.same_jaxpr(program, X)
+
+
+@pytest.mark.parametrize(
+    ("program", "rows"),
+    [(on_cores(4, 128, 512), 512), (on_cores(3, 128, 384), 384), (on_cores(1, 128, 128), 128), (on_steps, 512)],
+)
+def test_cores_divide_the_grid(program, rows):
+    np.testing.assert_array_equal(compare.run_on(jax, program)(X[:rows]), 2 * X[:rows])
+
+
+WHOLE = pl.BlockSpec(memory_space=pl.ANY)
+SPEC = pl.BlockSpec((128, 128), lambda i: (i, 0))
+
+
+def call(body, *operands, specs=(WHOLE,), shape=X.shape, **options):
+    out = jax.ShapeDtypeStruct(shape, jnp.float32)
+    f = pl.pallas_call(body, out, in_specs=list(specs), out_specs=WHOLE, interpret=True, **options)
+    return jax.jit(f)(*operands)
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_a_grid_of_unknown_size(steps):
+    def body(n, x, o):
+        pltpu.sync_copy(x, o)
+        pltpu.emit_pipeline(double, grid=(n[0],), in_specs=[SPEC], out_specs=SPEC)(x, o)
+
+    want = np.concatenate([2 * X[: 128 * steps], X[128 * steps :]])
+    smem = pl.BlockSpec(memory_space=pltpu.SMEM)
+    np.testing.assert_array_equal(call(body, jnp.array([steps], jnp.int32), X, specs=(smem, WHOLE)), want)
+
+
+def test_slices_of_any_start():
+    spec = pl.BlockSpec((pl.BoundedSlice(128), 128), lambda i: (pl.ds(i * 100, 100), 0))
+
+    def body(x, o):
+        pltpu.emit_pipeline(double, grid=(5,), in_specs=[spec], out_specs=spec)(x, o)
+
+    np.testing.assert_array_equal(call(body, X[:500], shape=(500, 128)), 2 * X[:500])
+
+
+# ---- buffers -----------------------------------------------------------------------------------------------
+
+
+def test_a_result_that_is_added_to():
+    def add(x, o):
+        o[...] += x[...]
+
+    def body(x, o):
+        pltpu.sync_copy(x, o)
+        buffers = [
+            make(SPEC, jnp.float32, grid_rank=1) for make in (pltpu.BufferedRef.input, pltpu.BufferedRef.input_output)
+        ]
+        pipeline = pltpu.emit_pipeline(add, grid=(4,), in_specs=[SPEC], out_specs=SPEC)
+        pl.run_scoped(lambda *made: pipeline(x, o, allocations=made), *buffers)
+
+    np.testing.assert_array_equal(call(body, X), 2 * X)
+
+
+def test_buffers_of_the_caller_and_scratch():
+    def body(x, o, scratch):
+        def add(x, o, scratch):
+            o[...] = x[...] + scratch[...]
+
+        pipeline, allocations = pltpu.emit_pipeline_with_allocations(add, grid=(4,), in_specs=[SPEC], out_specs=SPEC)
+
+        def fill():
+            scratch[...] = jnp.ones((128, 128))
+
+        pl.run_scoped(
+            lambda made: pipeline(x, o, allocations=made, scratches=(scratch,), body_prologue=fill), allocations(x, o)
+        )
+
+    found = call(body, X, scratch_shapes=[pltpu.VMEM((128, 128), jnp.float32)])
+    np.testing.assert_array_equal(found, X + 1)
+
+
+def test_blocks_of_arrays_in_vector_memory_are_not_copied():
+    spec = pl.BlockSpec((128, 128), lambda i: (i, 0), memory_space=pltpu.VMEM)
+
+    def body(x, o):
+        pltpu.emit_pipeline(double, grid=(4,), in_specs=[spec], out_specs=spec)(x, o)
+
+    vmem = pl.BlockSpec(memory_space=pltpu.VMEM)
+    out = jax.ShapeDtypeStruct(X.shape, jnp.float32)
+    f = pl.pallas_call(body, out, in_specs=[vmem], out_specs=vmem, interpret=True)
+    assert "dma_start" not in str(jax.make_jaxpr(f)(X))
+    np.testing.assert_array_equal(f(X), 2 * X)
+
+
+@pytest.mark.oracle
+def test_buffers_are_those_of_jax():
+    def described(jax, jnp, lax, pl, pltpu, plt):
+        spec = pl.BlockSpec((None, 8, 128), lambda i: (i, 0, 0))
+        ref = pltpu.BufferedRef
+        made = [ref.input(spec, jnp.float32, 3), ref.output(spec, jnp.bfloat16), ref.input_output(spec, jnp.int32)]
+        facts = [(b.buffer_type.name, b.buffer_count, b.is_input, b.is_output, b.is_buffered) for b in made]
+        return str([(f, b.window_ref.shape, b.sem_recvs, b.sem_sends) for f, b in zip(facts, made, strict=True)])
+
+    compare.same(described)
+
+
+# ---- errors ------------------------------------------------------------------------------------------------
+
+
+REFUSED = {
+    "core_axis and core_axis_name cannot both be provided": lambda pl, pltpu: pltpu.emit_pipeline(
+        double, grid=(4,), core_axis=0, core_axis_name="c"
+    ),
+    "Buffer count >2 not supported for output buffered refs": lambda pl, pltpu: pltpu.BufferedRef.output(
+        pl.BlockSpec((8, 128), lambda i: (i, 0)), np.float32, 3
+    ),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("message", REFUSED)
+def test_errors_are_those_of_jax(message):
+    compare.same_refusal(lambda jax, jnp, lax, pl, pltpu, plt: lambda: REFUSED[message](pl, pltpu), [message])
+
+
+def _piped(refs=2, **options):
+    options = dict(grid=(4,), in_specs=[SPEC], out_specs=SPEC) | options
+    return lambda x, o: pltpu.emit_pipeline(double, **options)(*(x, o)[:refs])
+
+
+MISTAKES = {
+    "blocks of 128 elements do not divide a dimension of 500": (NotImplementedError, _piped(), (500, 128)),
+    "takes 1 inputs and 1 results": (ValueError, _piped(refs=1), X.shape),
+    "must have as many dimensions": (ValueError, _piped(out_specs=pl.BlockSpec((128,), lambda i: (i,))), X.shape),
+    "buffer_count must be at least 1": (
+        ValueError,
+        _piped(in_specs=[SPEC.replace(pipeline_mode=pl.Buffered(0))]),
+        X.shape,
+    ),
+    "grid must be a tuple of integers": (ValueError, _piped(grid=(1.5,)), X.shape),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_errors(message):
+    kind, body, shape = MISTAKES[message]
+    with pytest.raises(kind, match=message):
+        call(body, X[: shape[0]], shape=shape)

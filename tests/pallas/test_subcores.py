@@ -1,0 +1,154 @@
+"""Kernels for SparseCores are traced to jax's jaxprs; they are not compiled."""
+
+import compare
+import numpy as np
+import pallas_kernels  # noqa: F401  the short names of Pallas' modules
+import pytest
+
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.experimental import pallas as pl
+from minijax.experimental.pallas import tpu as pltpu, tpu_sc as plsc
+
+compare.SHORT_NAMES["plsc"] = "experimental.pallas.tpu_sc"
+X = np.arange(128, dtype=np.float32)
+
+
+def on_v6e(side):
+    device = side.sharding.AbstractDevice("TPU v6 lite", 1, "tpu")
+    return side.sharding.use_abstract_mesh(side.sharding.AbstractMesh((), (), abstract_device=device))
+
+
+def vector_mesh(plsc, **options):
+    return plsc.VectorSubcoreMesh(core_axis_name="c", subcore_axis_name="s", **options)
+
+
+def kernel(jnp, pl, pltpu, plsc, body, *types, **options):
+    """A kernel on vector subcores, with vectors of 8 elements as scratch."""
+    out = pltpu.HBM((128,), jnp.float32)
+    scratch = [pltpu.VMEM((n,), jnp.dtype(d)) for n, d in types]
+    options |= dict(mesh=vector_mesh(plsc), scratch_types=scratch)
+    return pl.kernel(lambda x, o, *refs: body(plsc, *refs), out, **options)
+
+
+def do(f):
+    """A body that returns nothing."""
+
+    def body(*args):
+        f(*args)
+
+    return body
+
+
+F, I = (8, "float32"), (8, "int32")  # noqa: E741
+BODIES = {
+    "cumsum": (do(lambda m, a: m.cumsum(a[...])), F),
+    "cumsum_int": (do(lambda m, a: m.cumsum(a[...])), I),
+    "cumsum_masked": (do(lambda m, a: m.cumsum(a[...], mask=a[...] > 0)), F),
+    "cummax": (do(lambda m, a: m.cummax(a[...])), F),
+    "bitcast": (do(lambda m, a: m.bitcast(a[...], np.int32)), F),
+    "bitcast_wider": (do(lambda m, a: m.bitcast(a[...], np.float32)), (16, "bfloat16")),
+    "first_flag": (do(lambda m, a: m.all_reduce_ffs(a[...] > 0)), F),
+    "first_flags": (do(lambda m, a: m.all_reduce_ffs(a[...] > 0, reduce=2)), F),
+    "count": (do(lambda m, a: m.all_reduce_population_count(a[...] > 0)), F),
+    "gather": (do(lambda m, a, i: m.load_gather(a, [i[...]])), F, I),
+    "scatter": (do(lambda m, a, i: m.store_scatter(a, [i[...]], a[...])), F, I),
+    "scatter_masked": (do(lambda m, a, i: m.store_scatter(a, [i[...]], a[...], mask=a[...] > 0)), F, I),
+    "scatter_add": (do(lambda m, a, i: m.addupdate_scatter(a, [i[...]], a[...])), F, I),
+    "barrier": (do(lambda m: m.subcore_barrier()),),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", BODIES)
+def test_jaxprs(name):
+    body, *types = BODIES[name]
+    with compare.on_both(on_v6e):
+        compare.same_jaxpr(
+            lambda jax, jnp, lax, pl, pltpu, plsc: jax.jit(kernel(jnp, pl, pltpu, plsc, body, *types), inline=True), X
+        )
+
+
+@pytest.mark.oracle
+def test_jaxprs_of_kernels_on_both_kinds_of_subcores():
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        meshes = [plsc.ScalarSubcoreMesh(axis_name="c"), vector_mesh(plsc)]
+        bodies = [do(lambda x, o: pltpu.sync_copy(x, o)), do(lambda x, o: lax.axis_index("s"))]
+        return pl.kernel(bodies, jax.ShapeDtypeStruct((128,), jnp.float32), mesh=meshes)
+
+    with compare.on_both(on_v6e):
+        compare.same_jaxpr(program, X)
+
+
+@pytest.mark.oracle
+def test_meshes_are_those_of_jax():
+    def described(jax, jnp, lax, pl, pltpu, plsc):
+        meshes = [plsc.ScalarSubcoreMesh(axis_name="c"), vector_mesh(plsc), vector_mesh(plsc, num_subcores=3)]
+        facts = lambda m: (m, m.shape, m.size, m.core_type, m.default_memory_space, m.supported_memory_spaces)  # noqa: E731
+        return str([(facts(m), m.dimension_semantics) for m in meshes] + [plsc.get_sparse_core_info().num_lanes])
+
+    with compare.on_both(on_v6e):
+        compare.same(described)
+
+
+MISTAKES = {
+    "Mesh has 3 cores, but the current TPU chip has only 2 SparseCores": lambda plsc, pltpu, run: vector_mesh(
+        plsc, num_cores=3
+    ),
+    "Mesh has 17 subcores, but the current TPU chip has only 16 subcores": lambda plsc, pltpu, run: vector_mesh(
+        plsc, num_subcores=17
+    ),
+    "You can't use two different VectorSubcoreMeshes": lambda plsc, pltpu, run: vector_mesh(
+        plsc
+    ).check_is_compatible_with(vector_mesh(plsc)),
+    "should have a different axis name from the TensorCoreMesh": lambda plsc, pltpu, run: plsc.ScalarSubcoreMesh(
+        axis_name="c"
+    ).check_is_compatible_with(pltpu.create_tensorcore_mesh("c", num_cores=1)),
+    "must be uint32, int32 or float32": lambda plsc, pltpu, run: run(lambda m, a: m.cumsum(a[...]), (8, "bfloat16")),
+    "is not a boolean dtype": lambda plsc, pltpu, run: run(lambda m, a: m.cumsum(a[...], mask=a[...]), F),
+    "x.shape=(8,) != mask.shape=(4,)": lambda plsc, pltpu, run: run(lambda m, a: m.cumsum(a[...], mask=a[:4] > 0), F),
+    "is not divisible by 32": lambda plsc, pltpu, run: run(
+        lambda m, a: m.bitcast(a[...], np.float32), (15, "bfloat16")
+    ),
+    "Mask all-reduce only supports bool arrays, got float32": lambda plsc, pltpu, run: run(
+        lambda m, a: m.all_reduce_ffs(a[...]), F
+    ),
+    "The number of indices does not match ref.ndim=1": lambda plsc, pltpu, run: run(
+        lambda m, a, i: m.store_scatter(a, [i[...], i[...]], a[...]), F, I
+    ),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("message", MISTAKES)
+def test_errors_are_those_of_jax(message):
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        def run(body, *types):
+            jax.make_jaxpr(kernel(jnp, pl, pltpu, plsc, do(body), *types))(X)
+
+        return lambda: MISTAKES[message](plsc, pltpu, run)
+
+    with compare.on_both(on_v6e):
+        compare.same_refusal(program, [message])
+
+
+def test_kernels_need_no_device_to_be_traced_and_are_not_compiled():
+    f = kernel(jnp, pl, pltpu, plsc, BODIES["cumsum"][0], F)
+    assert "masked_cumsum" in str(jax.make_jaxpr(f)(X))
+    with pytest.raises(NotImplementedError, match="kernels are compiled for TensorCores only"):
+        jax.jit(f).trace(X).lower(lowering_platforms=("tpu",))
+    with pytest.raises(NotImplementedError, match="an operation of SparseCores"):
+        kernel(jnp, pl, pltpu, plsc, BODIES["cumsum"][0], F, interpret=True)(X)
+    with pytest.raises(NotImplementedError, match="plsc|tpu_sc.sort_key_val is not there"):
+        plsc.sort_key_val(X, X)
+
+
+@pytest.mark.oracle
+def test_copies_are_interpreted():
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        mesh = plsc.ScalarSubcoreMesh(axis_name="c")
+        out = jax.ShapeDtypeStruct((128,), jnp.float32)
+        return pl.kernel(do(lambda x, o: pltpu.sync_copy(x, o)), out, mesh=mesh, interpret=True)(X)
+
+    with compare.on_both(on_v6e):
+        compare.same(program, rtol=0, atol=0)
