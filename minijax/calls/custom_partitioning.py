@@ -70,8 +70,9 @@ def _sharding_rule_text(rule: Any, static_args: tuple, mesh: Any, ins: Sequence,
             )
     if rule is None:
         return None
-    dims = rule.applied(*[[physical(a).shape for a in avals] for avals in (ins, outs)])
-    return rule_text(*dims, rule.special)
+    values, results = ([physical(a).shape for a in avals] for avals in (ins, outs))
+    ins_factors, outs_factors, sizes = rule.applied(values, results)
+    return rule_text(ins_factors, outs_factors, sizes, rule.special)
 
 
 def _partitioned(

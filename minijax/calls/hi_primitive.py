@@ -32,7 +32,9 @@ class GradAccum:
 class ValAccum(GradAccum):
     """Holds the sum of the accumulated cotangents."""
 
-    def accum(self, ct):
+    total: Any
+
+    def accum(self, ct: Any) -> None:
         if type(ct) is not Zero and ct is not None:
             self.total = ct if type(self.total) is Zero else add_any(self.total, ct)
 

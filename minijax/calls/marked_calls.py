@@ -1,6 +1,7 @@
 """Calls lowered to separate functions with attributes for XLA: metadata, or where to compute."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from minijax.base.mask import Mask
 from minijax.calls.call import Call, Places, forwarded
@@ -21,7 +22,7 @@ from minijax.transforms.transpose import transpose_jaxpr
 class MarkedCall(Call, DischargeableCall):
     """A call whose other parameters are attributes for XLA. Its derivatives are calls with the same parameters."""
 
-    at_once = None  # compiled as a program when run eagerly
+    at_once: Any = None  # compiled as a program when run eagerly
 
     def linearize(self, nonzeros, primals, **params):
         parts, nonzeros, every = linearize_jaxpr(self.body(params), Mask(nonzeros)), Mask(nonzeros), range(len(primals))

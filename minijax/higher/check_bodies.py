@@ -1,13 +1,13 @@
 """Checks that a loop body returns a carry of the type that it takes, and that branches return equal types."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
 from minijax.ir.body import Body, source_of, trace_body
 from minijax.ir.hitypes import full_type
-from minijax.ir.types import AbstractValue, ShapedArray, varying_axes
+from minijax.ir.types import AbstractValue, varying_axes
 from minijax.primitives.convert import convert
 
 # ---- carries ----------------------------------------------------------------------------------------
@@ -40,7 +40,8 @@ def trace_loop_body(
 def _promoted(carry: Sequence, body: Body) -> list:
     """The carry, its weakly typed values promoted to the dtypes of the body's results."""
     promoted = []
-    for x, aval, out in zip(carry, body.in_avals, body.closed.out_avals, strict=False):
+    types = zip(cast("Sequence[Any]", body.in_avals), cast("Sequence[Any]", body.closed.out_avals), strict=False)
+    for x, (aval, out) in zip(carry, types, strict=False):
         if aval.weak_type and not out.is_high and aval.dtype != out.dtype:
             dtype = dtypes.promote((aval.dtype, True), (out.dtype, out.weak_type))[0]
             x = x if dtype == aval.dtype else convert(x, dtype)
@@ -79,7 +80,7 @@ def _check_carry(name: str, body: Body, carry_tree: Any, init_tree: Any) -> None
         )
 
 
-def _difference_text(aval: ShapedArray, out: ShapedArray) -> str:
+def _difference_text(aval: Any, out: Any) -> str:
     return ", and ".join(_differences(aval, out)) or "the types do not match"
 
 
@@ -95,13 +96,13 @@ def _advice(pairs: Sequence[tuple[AbstractValue, AbstractValue, str]]) -> str:
 
 def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
     """Grows a carry's flags until `step(flags) -> (result, flags)` adds none. Returns that result and the flags."""
-    flags = Mask(flags)
+    marked = Mask(flags)
     while True:
-        result, out = step(flags)
-        wider = flags | out
-        if wider == flags:
-            return result, flags
-        flags = wider
+        result, out = step(marked)
+        wider = marked | out
+        if wider == marked:
+            return result, marked
+        marked = wider
 
 
 # ---- branches ---------------------------------------------------------------------------------------

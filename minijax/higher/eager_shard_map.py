@@ -1,7 +1,7 @@
 """Eager `shard_map`: records its body, and runs the recorded equations when a value is inspected."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -54,8 +54,9 @@ class EagerBody(JaxprTrace):
         sizes = [mesh.axis_sizes[i] for i in at]
         names, blocks = ", ".join(map(str, mesh.axis_names)), []
         with outside_traces():
+            devices = cast("Any", mesh).devices
             for place in np.ndindex(*mesh.axis_sizes):
-                device = mesh.devices[place]
+                device = devices[place]
                 part = parts[int(np.ravel_multi_index([place[i] for i in at], sizes)) if at else 0]
                 where = f"On {device.platform}:{device.id} at mesh coordinates ({names},) = {place}:"
                 blocks.append(f"{where}\n{part}\n")
@@ -87,7 +88,8 @@ class EagerBody(JaxprTrace):
         ]
         computed += [v for v in others if v not in computed]
         with state.set_current_trace(self):
-            stacked = [self.atom(expand_dims(DynamicJaxprTracer(self, v, None), (0,))) for v in computed]
+            tracers: list[Any] = [DynamicJaxprTracer(self, v, None) for v in computed]
+            stacked = [self.atom(expand_dims(x, (0,))) for x in tracers]
         effs = effects.join(*(e.effects for e in self.eqns if e.effects))
         jaxpr = Jaxpr(list(self.constvars()), self.invars, stacked, self.eqns, effs, self.debug_info)
         specs = [self.region.residual_spec(v.aval) for v in stacked]
@@ -105,7 +107,7 @@ class EagerBody(JaxprTrace):
         """Records that a computed value is the device's slice of a new input."""
         if var in self.invars:
             return
-        shard = self.new_arg(aval)
+        shard: Any = self.new_arg(aval)
         self.operands.append(parts)
         self.specs.append(spec)
         with state.set_current_trace(self):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count, repeat
 from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
@@ -434,9 +434,9 @@ def scan(
 ) -> tuple[Carry, Y]: ...  # fmt: skip
 @source.boundary
 def scan(
-    f: Callable[[Carry, X], tuple[Carry, Y]],
-    init: Carry,
-    xs: X | None = None,
+    f: Callable[[Any, Any], tuple[Carry, Y]],
+    init: Any,
+    xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
     unroll: int | bool = 1,
@@ -531,7 +531,7 @@ def _length(slices: Sequence, length: int | None) -> int:
         )
     if length is None and not sizes:
         raise ValueError("scan got no values to scan over and `length` not provided. Pass xs or length.")
-    return sizes[0] if sizes else length
+    return cast("int", sizes[0] if sizes else length)
 
 
 def _python_loop(f, init, xs_tree, slices, length, reverse):

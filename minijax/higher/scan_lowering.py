@@ -52,7 +52,8 @@ def resized(aval: Aval, *sizes: int) -> Aval:
 def unrolled(body: ClosedJaxpr, slots: Slots, length: int, reverse: bool, unroll: int) -> ClosedJaxpr:
     """The jaxpr that a scan is lowered to: a loop over blocks of `unroll` steps, and then the remaining steps."""
     types = tuple(body.in_avals), tuple(body.out_avals), body.jaxpr.effects
-    return _with_step(*_skeleton(types, slots, length, reverse, unroll), body)
+    skeleton, placeholder = _skeleton(types, slots, length, reverse, unroll)
+    return _with_step(skeleton, placeholder, body)
 
 
 @state.traced_cache

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from minijax.base import cache, config
 from minijax.base.mask import Mask
@@ -66,7 +66,7 @@ class ManualRegion(NamedTuple):
         """The axes that a spec does not name."""
         return tuple([n for n in self.own_names if n not in spec.mesh_axes])
 
-    def local_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
+    def local_aval(self, aval: Any, spec: P) -> Any:
         """The type of a shard of a value."""
         if type(aval) is AbstractRef:
             return AbstractRef(self.local_aval(aval.inner_aval, spec))
@@ -83,7 +83,7 @@ class ManualRegion(NamedTuple):
             kind = ManualAxisType.of(a | b for a, b in zip(aval.manual_axis_type.sets, own, strict=True))
         return local.update(manual_axis_type=kind)
 
-    def global_aval(self, aval: ShapedArray, spec: P) -> ShapedArray:
+    def global_aval(self, aval: Any, spec: P) -> ShapedArray:
         """The global type of a value with this per-device type."""
         if aval.is_high:
             return aval.unshard(self.mesh, self.check_vma, spec)
@@ -104,7 +104,7 @@ class ManualRegion(NamedTuple):
         rows = zip(spec.padded(aval.ndim), aval.entries, strict=True)
         return spec.update(partitions=[joined_entry(manual, entry) for manual, entry in rows])
 
-    def residual_spec(self, aval: ShapedArray) -> P:
+    def residual_spec(self, aval: Any) -> P:
         """The spec of a residual: its first axis is sharded over the mesh axes over which it may vary."""
         if aval.is_high:
             return aval.nospec(self.mesh, self.check_vma, self.names)
@@ -337,10 +337,14 @@ class ShardMap(DischargeableCall, OpenCall):
 
 
 shard_map_p = ShardMap()
-ShapedArray.shard = lambda self, mesh, axes, check_vma, spec: ManualRegion(mesh, axes, check_vma).local_aval(self, spec)
-ShapedArray.unshard = lambda self, mesh, check_vma, spec: ManualRegion(
-    mesh, frozenset(mesh.axis_names), check_vma
-).global_aval(self, spec)
+ShapedArray.shard = (  # pyright: ignore[reportAttributeAccessIssue]
+    lambda self, mesh, axes, check_vma, spec: ManualRegion(mesh, axes, check_vma).local_aval(self, spec)
+)
+ShapedArray.unshard = (  # pyright: ignore[reportAttributeAccessIssue]
+    lambda self, mesh, check_vma, spec: ManualRegion(mesh, frozenset(mesh.axis_names), check_vma).global_aval(
+        self, spec
+    )
+)
 
 
 def _lo_specs(specs: Sequence) -> list[P]:
@@ -370,7 +374,7 @@ def devices_of(mesh: Any, operands: Sequence) -> Mesh:
                 f"Mesh shape of the input {others} does not match the mesh shape passed to shard_map: {mesh}"
             )
         concrete = shardings[0].mesh
-    return Mesh(concrete.devices, mesh.axis_names, mesh.axis_types)
+    return Mesh(cast("Any", concrete).devices, mesh.axis_names, mesh.axis_types)
 
 
 def _options(name: str, mesh: Any, out_specs: Sequence) -> ProgramOptions:

@@ -53,7 +53,7 @@ class Loop(NamedTuple):
 def _cached(function: Callable) -> Callable:
     """Decorator: caches a function of a loop, by thread state too, for the lifetime of the loop's body."""
 
-    from_body = state.traced_cache(lambda body, loop, args: function(Loop(*loop, body), *args))
+    from_body: Any = state.traced_cache(lambda body, loop, args: function(Loop._make([*loop, body]), *args))
     return functools.wraps(function)(lambda loop, *args: from_body(loop.body_jaxpr, loop[:-1], args))
 
 
@@ -166,7 +166,7 @@ while_p = While()
 # ---- rules ------------------------------------------------------------------------------------------
 
 
-def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> list[str]:
+def _lower(e: Any, ins: Sequence, operands: Sequence[str], loop: Loop) -> Sequence[str]:
     """The state of the loop is all operands. Rows whose flag is False keep their values.
 
     If the predicate has ordered effects, its flag is part of the state: a cond region of StableHLO returns no tokens.
@@ -283,7 +283,7 @@ def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_va
 @overload  # a Python number is promoted to the type that `body_fun` returns
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], init_val: complex) -> T: ...
 @source.boundary
-def while_loop(cond_fun: Callable[[T], Any], body_fun: Callable[[T], T], init_val: T) -> T:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], T], init_val: Any) -> T:
     """Repeats a function while a condition holds, in one compiled loop.
 
     The number of steps may depend on traced values. Hence it lacks a reverse-mode derivative: use `jax.lax.scan`, or
