@@ -65,13 +65,13 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 # interop +10: `minijax doctor`. explaining: what makes a NaN or keeps a tracer alive, and what is wrong with an installation.
 ROOM_LINES = {
     "base": 3_760, "partition": 1_145, "ir": 2_845, "hlo": 2_395, "run": 4_230, "primitives": 6_820, "indexing": 530,
-    "transforms": 1_105, "calls": 1_420, "dispatch": 2_740, "higher": 2_360, "composed": 4_560, "api": 5_805,
+    "transforms": 1_105, "calls": 1_420, "dispatch": 2_740, "higher": 2_365, "composed": 4_560, "api": 5_805,
     "interop": 2_465, "ops": 80, "numpy": 7_540, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
     "example_libraries": 400, "kernels": 11_900, "explaining": 2_900, "experimental": 5_700, "": 785,
 }  # fmt: skip
 # explaining: what a program did and why. base +1, run +105, interop +12: the option, the line and the time of the last
 # compilation that show long work, and `minijax --report`.
-# calls +50, transforms -50, ir -15: custom rules are operations, and no trace has methods for them.
+# higher +5: types of overloads. calls +50, transforms -50, ir -15: custom rules are operations, and no trace has methods for them.
 # ir +35, primitives, transforms +5: each rule is a protocol, and an absent one is reported where it is looked up.
 # ir +15, interop -15: values that are known while tracing.
 # run +35: the hit rate of the cache of compiled programs.
