@@ -34,7 +34,7 @@ def _limits() -> tuple[int, int]:
 
 
 class _SubcoreMesh:
-    """What meshes of both kinds of subcores have in common."""
+    """The base class of meshes of both kinds of subcores."""
 
     shape: Any
     axis_names = property(lambda self: tuple(self.shape))

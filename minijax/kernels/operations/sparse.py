@@ -1,4 +1,4 @@
-"""Operations of the vector subcores of SparseCores, which are traced only: there is no compiler for them here."""
+"""Operations of the vector subcores of SparseCores, which are traced, but neither interpreted nor compiled."""
 
 from __future__ import annotations
 
