@@ -215,6 +215,16 @@ def test_slices_of_any_start():
     np.testing.assert_array_equal(call(body, X[:500], shape=(500, 128)), 2 * X[:500])
 
 
+@pytest.mark.parametrize("shape", [(500, 128), (384, 200), (300, 300)])
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_last_blocks_stick_out_of_the_array(shape, count):
+    spec = pl.BlockSpec((128, 128), lambda i, j: (i, j), pipeline_mode=pl.Buffered(count))
+    grid = tuple([-(-n // 128) for n in shape])
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    body = lambda x, o: pltpu.emit_pipeline(double, grid=grid, in_specs=[spec], out_specs=spec)(x, o)  # noqa: E731
+    np.testing.assert_array_equal(call(body, x, shape=shape), 2 * x)
+
+
 # ---- buffers -----------------------------------------------------------------------------------------------
 
 
@@ -301,7 +311,11 @@ def _piped(refs=2, **options):
 
 
 MISTAKES = {
-    "blocks of 128 elements do not divide a dimension of 500": (NotImplementedError, _piped(), (500, 128)),
+    "blocks of 128 elements do not divide a dimension of 500": (
+        NotImplementedError,
+        _piped(no_pipelining=True),
+        (500, 128),
+    ),
     "takes 1 inputs and 1 results": (ValueError, _piped(refs=1), X.shape),
     "must have as many dimensions": (ValueError, _piped(out_specs=pl.BlockSpec((128,), lambda i: (i,))), X.shape),
     "buffer_count must be at least 1": (
