@@ -171,10 +171,25 @@ def on_steps(jax, jnp, lax, pl, pltpu, plt):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("program", [on_cores(4, 128, 512), on_steps])
+@pytest.mark.parametrize("program", [on_cores(4, 128, 512), on_cores(3, 128, 512), on_steps])
 def test_jaxprs_on_cores(program):
     with compare.on_both(on_v5e):
         compare.same_jaxpr(program, X)
+
+
+@pytest.mark.oracle
+def test_the_jaxpr_of_a_grid_of_unknown_size():
+    def program(jax, jnp, lax, pl, pltpu, plt):
+        spec, whole = pl.BlockSpec((128, 128), lambda i: (i, 0)), pl.BlockSpec(memory_space=pl.ANY)
+
+        def body(n, x, o):
+            pltpu.emit_pipeline(double, grid=(n[0],), in_specs=[spec], out_specs=spec)(x, o)
+
+        specs = [pl.BlockSpec(memory_space=pltpu.SMEM), whole]
+        return pl.pallas_call(body, jax.ShapeDtypeStruct((512, 128), jnp.float32), in_specs=specs, out_specs=whole)
+
+    with compare.on_both(on_v5e):
+        compare.same_jaxpr(program, np.array([4], np.int32), X)
 
 
 @pytest.mark.parametrize(
@@ -204,6 +219,14 @@ def test_a_grid_of_unknown_size(steps):
     want = np.concatenate([2 * X[: 128 * steps], X[128 * steps :]])
     smem = pl.BlockSpec(memory_space=pltpu.SMEM)
     np.testing.assert_array_equal(call(body, jnp.array([steps], jnp.int32), X, specs=(smem, WHOLE)), want)
+
+
+def test_a_grid_without_steps():
+    def body(x, o):
+        pltpu.sync_copy(x, o)
+        pltpu.emit_pipeline(double, grid=(4, 0), in_specs=[SPEC], out_specs=SPEC)(x, o)
+
+    np.testing.assert_array_equal(call(body, X), X)
 
 
 def test_slices_of_any_start():
