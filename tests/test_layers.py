@@ -56,7 +56,7 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 # their types do not tell. base +50, ir, partition, run, api +20: what notebooks show of jaxprs, stages and shardings.
 # kernels: Pallas' language and interpreter, 2,300 lines, and the modules of its two compilers; run +80: bytecode of these
 # modules. composed +110: views of references in other orders of axes, and of other bits, slices longer than an axis.
-# experimental +100: the faces.
+# experimental +110: the faces. kernels +900: kernels over cores, pipelines within kernels, operations of SparseCores.
 # base +5, ir +15, run +10, primitives +45, indexing +10, transforms, calls +5, higher, composed +15, api +40, numpy +55:
 # every message of tests/support/mistakes.txt ends with what to do. interop +10: files of private modules. base +10, ir,
 # partition, hlo +5: what notebooks show of objects, by their MIME types; the memory spaces of references.
@@ -67,7 +67,7 @@ ROOM_LINES = {
     "base": 3_760, "partition": 1_145, "ir": 2_845, "hlo": 2_395, "run": 4_230, "primitives": 6_820, "indexing": 530,
     "transforms": 1_105, "calls": 1_420, "dispatch": 2_740, "higher": 2_365, "composed": 4_560, "api": 5_805,
     "interop": 2_465, "ops": 80, "numpy": 7_540, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
-    "example_libraries": 400, "kernels": 11_900, "explaining": 2_900, "experimental": 5_700, "": 785,
+    "example_libraries": 400, "kernels": 12_200, "explaining": 2_900, "experimental": 5_700, "": 785,
 }  # fmt: skip
 # explaining: what a program did and why. base +1, run +105, interop +12: the option, the line and the time of the last
 # compilation that show long work, and `minijax --report`.

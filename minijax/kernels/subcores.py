@@ -34,7 +34,7 @@ def _limits() -> tuple[int, int]:
 
 
 class _SubcoreMesh:
-    """The base of the meshes of both kinds of subcores."""
+    """The base class of meshes of both kinds of subcores."""
 
     shape: Any
     axis_names = property(lambda self: tuple(self.shape))

@@ -171,10 +171,25 @@ def on_steps(jax, jnp, lax, pl, pltpu, plt):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("program", [on_cores(4, 128, 512), on_steps])
+@pytest.mark.parametrize("program", [on_cores(4, 128, 512), on_cores(3, 128, 512), on_steps])
 def test_jaxprs_on_cores(program):
     with compare.on_both(on_v5e):
         compare.same_jaxpr(program, X)
+
+
+@pytest.mark.oracle
+def test_the_jaxpr_of_a_grid_of_unknown_size():
+    def program(jax, jnp, lax, pl, pltpu, plt):
+        spec, whole = pl.BlockSpec((128, 128), lambda i: (i, 0)), pl.BlockSpec(memory_space=pl.ANY)
+
+        def body(n, x, o):
+            pltpu.emit_pipeline(double, grid=(n[0],), in_specs=[spec], out_specs=spec)(x, o)
+
+        specs = [pl.BlockSpec(memory_space=pltpu.SMEM), whole]
+        return pl.pallas_call(body, jax.ShapeDtypeStruct((512, 128), jnp.float32), in_specs=specs, out_specs=whole)
+
+    with compare.on_both(on_v5e):
+        compare.same_jaxpr(program, np.array([4], np.int32), X)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +221,14 @@ def test_a_grid_of_unknown_size(steps):
     np.testing.assert_array_equal(call(body, jnp.array([steps], jnp.int32), X, specs=(smem, WHOLE)), want)
 
 
+def test_a_grid_without_steps():
+    def body(x, o):
+        pltpu.sync_copy(x, o)
+        pltpu.emit_pipeline(double, grid=(4, 0), in_specs=[SPEC], out_specs=SPEC)(x, o)
+
+    np.testing.assert_array_equal(call(body, X), X)
+
+
 def test_slices_of_any_start():
     spec = pl.BlockSpec((pl.BoundedSlice(128), 128), lambda i: (pl.ds(i * 100, 100), 0))
 
@@ -213,6 +236,16 @@ def test_slices_of_any_start():
         pltpu.emit_pipeline(double, grid=(5,), in_specs=[spec], out_specs=spec)(x, o)
 
     np.testing.assert_array_equal(call(body, X[:500], shape=(500, 128)), 2 * X[:500])
+
+
+@pytest.mark.parametrize("shape", [(500, 128), (384, 200), (300, 300)])
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_last_blocks_stick_out_of_the_array(shape, count):
+    spec = pl.BlockSpec((128, 128), lambda i, j: (i, j), pipeline_mode=pl.Buffered(count))
+    grid = tuple([-(-n // 128) for n in shape])
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    body = lambda x, o: pltpu.emit_pipeline(double, grid=grid, in_specs=[spec], out_specs=spec)(x, o)  # noqa: E731
+    np.testing.assert_array_equal(call(body, x, shape=shape), 2 * x)
 
 
 # ---- buffers -----------------------------------------------------------------------------------------------
@@ -301,7 +334,11 @@ def _piped(refs=2, **options):
 
 
 MISTAKES = {
-    "blocks of 128 elements do not divide a dimension of 500": (NotImplementedError, _piped(), (500, 128)),
+    "blocks of 128 elements do not divide a dimension of 500": (
+        NotImplementedError,
+        _piped(no_pipelining=True),
+        (500, 128),
+    ),
     "takes 1 inputs and 1 results": (ValueError, _piped(refs=1), X.shape),
     "must have as many dimensions": (ValueError, _piped(out_specs=pl.BlockSpec((128,), lambda i: (i,))), X.shape),
     "buffer_count must be at least 1": (

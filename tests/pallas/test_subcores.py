@@ -55,6 +55,16 @@ BODIES = {
     "scatter": (do(lambda m, a, i: m.store_scatter(a, [i[...]], a[...])), F, I),
     "scatter_masked": (do(lambda m, a, i: m.store_scatter(a, [i[...]], a[...], mask=a[...] > 0)), F, I),
     "scatter_add": (do(lambda m, a, i: m.addupdate_scatter(a, [i[...]], a[...])), F, I),
+    "sort": (do(lambda m, a, i: m.sort_key_val(i[...], a[...])), F, I),
+    "sort_masked": (do(lambda m, a, i: m.sort_key_val(i[...], a[...], mask=a[...] > 0, descending=True)), F, I),
+    "occurrences": (do(lambda m, i: m.scan_count(i[...])), I),
+    "occurrences_masked": (do(lambda m, i: m.scan_count(i[...], i[...] > 0)), I),
+    "pack": (do(lambda m, a: m.pack(a[...], a[...], format=m.PackFormat.INTERLEAVED)), F),
+    "pack_beside": (
+        do(lambda m, a: m.pack(a[...], a[...], format=m.PackFormat.COMPRESSED, preferred_element_type="bfloat16")),
+        F,
+    ),
+    "unpack": (do(lambda m, a: m.unpack(a[...], format=m.PackFormat.INTERLEAVED)), (16, "bfloat16")),
     "barrier": (do(lambda m: m.subcore_barrier()),),
 }
 
@@ -113,6 +123,9 @@ MISTAKES = {
     "Mask all-reduce only supports bool arrays, got float32": lambda plsc, pltpu, run: run(
         lambda m, a: m.all_reduce_ffs(a[...]), F
     ),
+    "Compressed unpack requires an array with shape (N, 2), got (16,)": lambda plsc, pltpu, run: run(
+        lambda m, a: m.unpack(a[...], format=m.PackFormat.COMPRESSED), (16, "bfloat16")
+    ),
     "The number of indices does not match ref.ndim=1": lambda plsc, pltpu, run: run(
         lambda m, a, i: m.store_scatter(a, [i[...], i[...]], a[...]), F, I
     ),
@@ -139,8 +152,8 @@ def test_kernels_need_no_device_to_be_traced_and_are_not_compiled():
         jax.jit(f).trace(X).lower(lowering_platforms=("tpu",))
     with pytest.raises(NotImplementedError, match="an operation of SparseCores"):
         kernel(jnp, pl, pltpu, plsc, BODIES["cumsum"][0], F, interpret=True)(X)
-    with pytest.raises(NotImplementedError, match="plsc|tpu_sc.sort_key_val is not there"):
-        plsc.sort_key_val(X, X)
+    with pytest.raises(NotImplementedError, match="tpu_sc.parallel_loop is not there"):
+        plsc.parallel_loop(0, 4)
 
 
 @pytest.mark.oracle

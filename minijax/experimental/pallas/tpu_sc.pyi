@@ -1,5 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from minijax.kernels.operations.sparse import PackFormat as PackFormat
 from minijax.kernels.operations.sparse import addupdate_scatter as addupdate_scatter
 from minijax.kernels.operations.sparse import all_reduce_ffs as all_reduce_ffs
 from minijax.kernels.operations.sparse import all_reduce_population_count as all_reduce_population_count
@@ -7,8 +8,12 @@ from minijax.kernels.operations.sparse import bitcast as bitcast
 from minijax.kernels.operations.sparse import cummax as cummax
 from minijax.kernels.operations.sparse import cumsum as cumsum
 from minijax.kernels.operations.sparse import load_gather as load_gather
+from minijax.kernels.operations.sparse import pack as pack
+from minijax.kernels.operations.sparse import scan_count as scan_count
+from minijax.kernels.operations.sparse import sort_key_val as sort_key_val
 from minijax.kernels.operations.sparse import store_scatter as store_scatter
 from minijax.kernels.operations.sparse import subcore_barrier as subcore_barrier
+from minijax.kernels.operations.sparse import unpack as unpack
 from minijax.kernels.subcores import ScalarSubcoreMesh as ScalarSubcoreMesh
 from minijax.kernels.subcores import VectorSubcoreMesh as VectorSubcoreMesh
 from minijax.kernels.subcores import get_sparse_core_info as get_sparse_core_info
@@ -22,14 +27,9 @@ __all__ = [
 ]
 
 Indices: Any
-PackFormat: Any
 addupdate: Any
 addupdate_compressed: Any
 fetch_and_add: Any
 load_expanded: Any
-pack: Any
 parallel_loop: Any
-scan_count: Any
-sort_key_val: Any
 store_compressed: Any
-unpack: Any

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minijax.base import tree
+from minijax.composed.refs import TransformedRef, parts_of
+from minijax.indexing.language import Index, Window
+from minijax.ir.refs import Ref
 from minijax.kernels.memory import SemaphoreType, is_semaphore
 from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of
 from minijax.kernels.operations.scoped import run_scoped
 from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType
 from minijax.primitives.elementwise import add, sub
 from minijax.primitives.moving import as_array_or_constant
+from minijax.primitives.structural import pad
 
 
 class DmaStart(KernelOperation):
@@ -25,7 +30,10 @@ class DmaStart(KernelOperation):
     def performed(self, src, dst, dst_sem, src_sem, device_id, *, priority, add: bool, device_id_type):
         if device_id is not None:
             raise NotImplementedError("dma_start: copies to other devices cannot be interpreted as one program")
-        store(self, dst, as_array_or_constant(value_of(src)), "add" if add else "set")
+        source, _ = _with_room(src)
+        value, (target, finish) = as_array_or_constant(value_of(source)), _with_room(dst)
+        store(self, target, value, "add" if add else "set")
+        finish()
         _count(self, dst_sem, dst, 1)
         return []
 
@@ -53,6 +61,33 @@ class DmaWait(KernelOperation):
 
 
 dma_start_p, dma_wait_p = DmaStart(), DmaWait()
+
+
+def _with_room(view: Any) -> tuple[Any, Callable[[], None]]:
+    """A view of a longer array, if its window may stick out of the array, and a function that cuts the array again.
+
+    The tiles of arrays in memory are whole, so that copies may read and write beyond the end.
+    """
+    if type(view) is not TransformedRef:
+        return view, lambda: None
+    ref, path, arrays = parts_of(view)
+    index = path[0] if path and type(path[0]) is Index else None
+    beyond = [] if index is None else [_beyond(e, index.shape[axis]) for axis, e in index.on_axes()]
+    if index is None or not any(beyond):
+        return view, lambda: None
+    shape = ref.shape
+    room = [(0, n, 0) for n in [*beyond, *[0] * (len(shape) - len(beyond))]]
+    longer = Ref(pad(as_array_or_constant(ref._value), np.zeros((), ref.dtype)[()], room))
+
+    def finish():
+        ref._value = longer._value[tuple(map(slice, shape))]
+
+    return TransformedRef(longer, (index._replace(shape=longer.shape), *path[1:]), arrays), finish
+
+
+def _beyond(entry: Any, length: int) -> int:
+    """How far a window may stick out of an axis."""
+    return entry.size - 1 if type(entry) is Window and length % entry.size else 0
 
 
 def _count(primitive: KernelOperation, sem: Any, dst: Any, sign: int) -> None:

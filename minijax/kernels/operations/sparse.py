@@ -1,7 +1,8 @@
-"""Operations of the vector subcores of SparseCores, which are traced only: there is not any compiler for them here."""
+"""Operations of the vector subcores of SparseCores, which are traced, but neither interpreted nor compiled."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,21 @@ from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.primitives.moving import as_array_or_constant, filled_by_value
 
 _SUMMED = ("uint32", "int32", "float32")
+_HALVES = {"float32": "bfloat16", "int32": "int16", "uint32": "uint16", "int16": "int8", "uint16": "uint8"}
+_NARROWER = {wide: dtypes.canonicalize_dtype(narrow) for wide, narrow in _HALVES.items()}
+_WIDER = {narrow: dtypes.canonicalize_dtype(wide) for wide, narrow in _HALVES.items()}
+
+
+class PackFormat(enum.Enum):
+    """Says how two vectors are packed.
+
+    Members:
+      COMPRESSED: each element of the one beside that of the other, on an axis of size 2.
+      INTERLEAVED: in turn, in a vector of twice the length.
+    """
+
+    COMPRESSED = "compressed"
+    INTERLEAVED = "interleaved"
 
 
 class SubcoreOperation(Primitive):
@@ -56,6 +72,47 @@ class MaskAllReduce(SubcoreOperation):
         return [ShapedArray((x.shape[0] // reduce,), np.dtype(np.int32))]
 
 
+class MaskedSort(SubcoreOperation):
+    """Sorted keys, and values in the same order; with a mask, its flags too."""
+
+    name = "masked_sort"
+    multiple_results = True
+
+    def infer(self, keys, values, *mask, descending):
+        return [keys, values, *mask]
+
+
+class Unique(SubcoreOperation):
+    """For each element how often it occurred up to there, and whether it occurs again, of those that a mask keeps."""
+
+    name = "unique"
+    multiple_results = True
+
+    def infer(self, x, mask):
+        return [ShapedArray(x.shape, np.dtype(np.int32)), mask]
+
+
+class Pack(SubcoreOperation):
+    """The elements of two vectors as one of a narrower dtype."""
+
+    name = "pack"
+
+    def infer(self, a, b, *, format, preferred_element_type):
+        shape = (2 * a.shape[0],) if format is PackFormat.INTERLEAVED else (*a.shape, 2)
+        return [ShapedArray(shape, preferred_element_type or _NARROWER[a.dtype.name])]
+
+
+class Unpack(SubcoreOperation):
+    """The elements of a vector as two of a wider dtype."""
+
+    name = "unpack"
+    multiple_results = True
+
+    def infer(self, x, *, format, preferred_element_type):
+        shape = (x.shape[0] // 2,) if format is PackFormat.INTERLEAVED else x.shape[:-1]
+        return [ShapedArray(shape, preferred_element_type or _WIDER[x.dtype.name])] * 2
+
+
 class SubcoreBarrier(SubcoreOperation):
     """Waits for the other subcores."""
 
@@ -90,6 +147,7 @@ masked_cumsum_p, masked_cummax_p = MaskedScan("masked_cumsum"), MaskedScan("mask
 all_reduce_ffs_p = MaskAllReduce("all_reduce_ffs")
 all_reduce_population_count_p = MaskAllReduce("all_reduce_population_count")
 bitcast_p, barrier_p = SubcoreBitcast(), SubcoreBarrier()
+masked_sort_p, unique_p, pack_p, unpack_p = MaskedSort(), Unique(), Pack(), Unpack()
 gather_p, scatter_p = SubcoreGather(), SubcoreScatter()
 
 
@@ -216,3 +274,76 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None)
 def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None) -> None:
     """Adds the elements of a vector to those of a reference. Arguments: as `plsc.store_scatter`."""
     scatter_p.call(ref, (), _check_indices(ref, indices), x, mask, add=True)
+
+
+def sort_key_val(keys: Any, values: Any, *, mask: Any = None, descending: bool = False) -> Any:
+    """Returns sorted keys, and values in the same order.
+
+    Args:
+      keys: vector.
+      values: vector of the same shape.
+      mask: flags of the elements that come first. By default, all.
+      descending: whether the largest key is the first.
+
+    Returns:
+      Keys and values; with a mask, its flags in the new order too.
+
+    Raises ValueError for vectors of different shapes.
+    """
+    shapes = [typeof(x).shape for x in (keys, values, *([] if mask is None else [mask]))]
+    if len(set(shapes)) > 1:
+        raise ValueError(f"sort_key_val: keys, values and mask must have one shape, got {shapes}")
+    return tuple(masked_sort_p.bind(keys, values, *([] if mask is None else [mask]), descending=descending))
+
+
+def scan_count(x: Any, mask: Any = None) -> tuple[Any, Any]:
+    """Returns how often each element occurred up to there, and flags of the last occurrences.
+
+    Args:
+      x: vector of integers.
+      mask: flags of the elements that are counted. By default, all.
+    """
+    mask = filled_by_value(typeof(x).shape, np.bool_(True)) if mask is None else mask
+    return tuple(unique_p.bind(x, mask))
+
+
+def pack(a: Any, b: Any, /, *, format: PackFormat, preferred_element_type: DTypeLike | None = None) -> Any:
+    """Returns the elements of two vectors as an array of a narrower dtype.
+
+    Args:
+      a: vector.
+      b: vector of the same shape and dtype.
+      format: how they are packed.
+      preferred_element_type: dtype of the result. By default, the one of half as many bits.
+
+    Raises ValueError for vectors of different types, or a dtype without a narrower one.
+    """
+    one, other = typeof(a), typeof(b)
+    if (one.shape, one.dtype) != (other.shape, other.dtype):
+        raise ValueError(f"pack: vectors must have one type, got {one.str_short()} and {other.str_short()}")
+    dtype = _packed_dtype("pack", one.dtype, preferred_element_type, _NARROWER)
+    return pack_p.bind(a, b, format=format, preferred_element_type=dtype)
+
+
+def unpack(ab: Any, /, *, format: PackFormat, preferred_element_type: DTypeLike | None = None) -> tuple[Any, Any]:
+    """Returns two vectors of a wider dtype from one array.
+
+    Args:
+      ab: array that `plsc.pack` made.
+      format: how they are packed.
+      preferred_element_type: dtype of the results. By default, the one of twice as many bits.
+
+    Raises ValueError for an array of another shape, or a dtype without a wider one.
+    """
+    aval = typeof(ab)
+    if format is PackFormat.COMPRESSED and aval.shape[1:] != (2,):
+        raise ValueError(f"Compressed unpack requires an array with shape (N, 2), got {aval.shape}")
+    dtype = _packed_dtype("unpack", aval.dtype, preferred_element_type, _WIDER)
+    return tuple(unpack_p.bind(ab, format=format, preferred_element_type=dtype))
+
+
+def _packed_dtype(function: str, dtype: Any, preferred: Any, known: dict[str, np.dtype]) -> np.dtype | None:
+    """The dtype that is asked for. Raises ValueError if it is needed."""
+    if preferred is None and dtype.name not in known:
+        raise ValueError(f"{function}: pass preferred_element_type for elements of {dtype}")
+    return None if preferred is None else dtypes.canonicalize_dtype(preferred)

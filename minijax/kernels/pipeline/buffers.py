@@ -16,10 +16,13 @@ from minijax.kernels.mapping import dims_of
 from minijax.kernels.memory import MemoryRef, MemorySpace, SemaphoreType, TpuMemorySpace
 from minijax.kernels.operations.base import type_of
 from minijax.kernels.operations.copies import make_async_copy, sync_copy
+from minijax.kernels.operations.helpers import when
 from minijax.kernels.parameters import Tiling
-from minijax.kernels.pipeline.indices import Indices, is_static, numbers_of
+from minijax.kernels.pipeline.indices import Indices, is_static, negated, numbers_of
 from minijax.primitives.elementwise import add, rem, select
 from minijax.primitives.gather_dims import Slice
+
+_LANES, _SUBLANES = 128, 8
 
 
 class BufferType(enum.Enum):
@@ -298,54 +301,95 @@ class BufferedRef(BufferedRefBase):
     def get_dma_slice(self, src_ty: Any, grid_indices: Indices) -> tuple[tuple, tuple]:
         """The index of the block of a step in its array, and the index of what is copied in a buffer.
 
-        Raises NotImplementedError for a block that sticks out of the array, or whose size is not known.
+        Raises NotImplementedError for a block that may stick out of the array, or whose size is not known.
         """
-        selected, kept = self.compute_slice(grid_indices), []
-        for d, n, part in zip(_dims(self.spec), src_ty.shape, selected, strict=True):
+        found: list[tuple] = []
+        self._for_each_part(src_ty, grid_indices, lambda *indices: found.append(indices), divides=True)
+        return found[0]
+
+    def _for_each_part(
+        self, aval: Any, grid_indices: Indices, does: Callable[[tuple, tuple], None], divides: bool = False
+    ) -> None:
+        """Calls `does` with the index of a step's block in its array, and the index of what is copied in a buffer.
+
+        The last block on an axis may stick out of the array; then it is copied as far as the array's tiles go.
+        """
+        numbers, dims = numbers_of(self.spec, grid_indices), _dims(self.spec)
+
+        def go(axis, selected, kept):
+            if axis == len(dims):
+                does(selected, kept)
+                return
+            d, number, n = dims[axis], numbers[axis], aval.shape[axis]
+            part = _selected(d, number)
             if type(d) is Squeezed:
-                continue
+                go(axis + 1, (*selected, part), kept)
+                return
             if not is_static(part.size):
                 raise NotImplementedError(f"emit_pipeline: the slice {part} must have a size that is known")
-            if type(d) is Blocked and n % d.block_size:
+            whole = lambda: go(axis + 1, (*selected, part), (*kept, Slice(0, part.size)))  # noqa: E731
+            if type(d) is not Blocked or not n % d.block_size:
+                whole()
+                return
+            if divides:
                 raise NotImplementedError(
-                    f"emit_pipeline: blocks of {d.block_size} elements do not divide a dimension of {n}. Pad the array "
-                    "with jnp.pad, or use pl.BoundedSlice."
+                    f"emit_pipeline: blocks of {d.block_size} elements do not divide a dimension of {n}. Pad the "
+                    "array with jnp.pad."
                 )
-            kept.append(Slice(0, part.size))
-        return selected, tuple(kept)
+            last, rest = divmod(n, d.block_size)
+            size = min(-(-rest // (unit := _unit(aval, axis))) * unit, d.block_size)
+            is_last = number == last
+            tail = Slice(d.block_size * np.int32(number) if is_static(number) else part.start, size)
+            cut = lambda: go(axis + 1, (*selected, tail), (*kept, Slice(0, size)))  # noqa: E731
+            if is_static(is_last):
+                (cut if is_last else whole)()
+                return
+            when(is_last)(cut)
+            when(negated(is_last))(whole)
 
-    def _ends(self, array: Any, grid_indices: Indices) -> tuple[Any, Callable[[Any], Any]]:
-        """The view of the array that is copied, and a function: number of a buffer -> its view."""
-        selected, kept = self.get_dma_slice(type_of(array), grid_indices)
-        return array.at[selected], lambda slot: self.window_ref.at[(slot, *kept)]
+        go(0, (), ())
 
     def copy_in(self, src_ref: Any, grid_indices: Indices) -> None:
         """Starts the copy of a step's block into a buffer."""
         slot = self.current_copy_in_slot
-        source, buffer = self._ends(src_ref, grid_indices)
-        make_async_copy(source, buffer(slot), self.sem_recvs.at[slot]).start()
+
+        def start(selected, kept):
+            make_async_copy(src_ref.at[selected], self.window_ref.at[(slot, *kept)], self.sem_recvs.at[slot]).start()
+
+        self._for_each_part(type_of(src_ref), grid_indices, start)
 
     def wait_in(self, src_ref: Any, grid_indices: Indices) -> None:
         """Waits until the block of a step is in its buffer."""
-        source, buffer = self._ends(src_ref, grid_indices)
-        slot = self.current_wait_in_slot
-        make_async_copy(source, buffer(slot), self.sem_recvs.at[slot]).wait()
+
+        def wait(selected, kept):
+            slot = self.current_wait_in_slot
+            make_async_copy(src_ref.at[selected], self.window_ref.at[(slot, *kept)], self.sem_recvs.at[slot]).wait()
+
+        self._for_each_part(type_of(src_ref), grid_indices, wait)
 
     def copy_out(self, dst_ref: Any, grid_indices: Indices) -> None:
         """Starts the copy of a step's block out of its buffer."""
         slot = self.current_copy_out_slot
-        target, buffer = self._ends(dst_ref, grid_indices)
-        if self._buffer_count == 1:  # the body writes into the one buffer again in the next step
-            sync_copy(buffer(slot), target)
-        else:
-            make_async_copy(buffer(slot), target, self.sem_sends.at[slot]).start()
+
+        def start(selected, kept):
+            buffer, target = self.window_ref.at[(slot, *kept)], dst_ref.at[selected]
+            if self._buffer_count == 1:  # the body writes into the one buffer again in the next step
+                sync_copy(buffer, target)
+            else:
+                make_async_copy(buffer, target, self.sem_sends.at[slot]).start()
+
+        self._for_each_part(type_of(dst_ref), grid_indices, start)
 
     def wait_out(self, dst_ref: Any, grid_indices: Indices) -> None:
         """Waits until the block of a step is out of its buffer."""
         slot = self.current_wait_out_slot
-        target, buffer = self._ends(dst_ref, grid_indices)
-        if self._buffer_count > 1:
-            make_async_copy(buffer(slot), target, self.sem_sends.at[slot]).wait()
+
+        def wait(selected, kept):
+            if self._buffer_count > 1:
+                buffer, target = self.window_ref.at[(slot, *kept)], dst_ref.at[selected]
+                make_async_copy(buffer, target, self.sem_sends.at[slot]).wait()
+
+        self._for_each_part(type_of(dst_ref), grid_indices, wait)
 
 
 _STATIC = ("_spec", "_buffer_type", "_buffer_count", "_grid_rank", "tiling", "is_trivial_windowing")
@@ -374,3 +418,13 @@ def _selected(dim: BlockDim, number: Any) -> Any:
         raise NotImplementedError(f"emit_pipeline: a block with the dimension {dim} is not supported")
     size = dim.block_size
     return Slice(size * number, size)
+
+
+def _unit(aval: Any, axis: int) -> int:
+    """The number of elements of a tile on an axis."""
+    bits, rank = dtypes.itemsize_bits(aval.dtype), len(aval.shape)
+    if axis == rank - 1:
+        return _LANES * (_SUBLANES if rank == 1 else 1)
+    if axis == rank - 2:
+        return _SUBLANES * (32 // bits if bits < 16 else 1)
+    return 1

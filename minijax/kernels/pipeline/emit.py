@@ -134,7 +134,8 @@ class _Pipeline:
         run = _Run(self, arrays, treedef, scratches, prologue, steps, max([2, *[b.buffer_count for b in brefs]]))
         brefs = [b.initialize_slots() for b in brefs]
         if is_static(steps):
-            run.loop(brefs)
+            if steps:
+                run.loop(brefs)
         else:
             when(steps > 0)(lambda: run.loop(brefs))
 
@@ -153,6 +154,7 @@ class _Moment:
     """A step, and the indices around it: those before it, its own, and those after it."""
 
     step: Any
+    steps: Any  # the number of steps
     is_first: Any
     is_last: Any
     around: tuple[Indices, ...]
@@ -184,7 +186,7 @@ class _Run:
         for _ in range(self.ahead):
             at = after(at, grid)
             around.append(moved(at, offsets))
-        return _Moment(step, first, is_last, tuple(around), indices)
+        return _Moment(step, steps, first, is_last, tuple(around), indices)
 
     def loop(self, brefs: list[BufferedRef]) -> None:
         """Runs all steps."""
@@ -208,7 +210,7 @@ class _Run:
         last = before(indices, self.pipeline.grid)
         end = self.moment(self.steps - 1, last)
         for b, x in zip(brefs, self.arrays, strict=True):
-            self.ended(b, x, end)
+            when(end.is_last)(lambda b=b, x=x: self.ended(b, x, end))
 
     def begun(self, b: BufferedRef, array: Any, now: _Moment) -> BufferedRef:
         """The buffers after the copies that are started before the first step."""
@@ -269,7 +271,7 @@ class _Run:
         k = b.buffer_count
         target = now.around[k]
         is_other = differ(b.spec, now.around[max(k - 1, 1)], now.around[k if k > 1 else 0])
-        predicate = both(is_other, negated(now.step >= self.steps - (k - 1)))
+        predicate = both(is_other, negated(now.step >= now.steps - k + 1))
         if k == 1:
             predicate = either(predicate, now.is_first)
         if not b.is_input:  # jax's jaxprs have the condition for results too
