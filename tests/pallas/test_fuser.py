@@ -117,6 +117,31 @@ def test_a_kernel_sees_the_types_of_what_is_around_it():
     assert (out_fn.shape, out_fn.in_shape[0], out_fn.in_dtype[0]) == (((2, 8),), (4, 8), jnp.bfloat16)
 
 
+@pytest.mark.oracle
+def test_types_around_a_kernel_are_jaxs():
+    def program(jax, jnp, fuser):
+        seen = []
+
+        @fuser.fusible
+        def kernel(x_fn, out_fn):
+            x = x_fn()
+            result = x * 2, {"a": x + 1}
+            if out_fn is None:
+                return result
+            seen.append((out_fn.in_type, out_fn.out_type, out_fn.in_shape, out_fn.shape))
+            return out_fn(result)
+
+        def around(x, s):
+            first, rest = kernel(x * s)
+            return {"both": first + rest["a"], "second": rest["a"] * s}
+
+        text = str(jax.make_jaxpr(fuser.fuse(around))(jnp.ones(3), 2.0))
+        return text, str(seen)
+
+    compare.same(program)
+    compare.same(lambda jax, jnp, fuser: fuser.fuse(lambda x, s: kernels(jax, fuser)[0](x, s) + s)(jnp.ones(3), 2.0))
+
+
 def test_fuse_prints_the_jaxpr(capsys):
     fuser.fuse(kernels(jax, fuser)[0], debug=True)(jnp.ones(2), jnp.ones(2))
     assert capsys.readouterr().out.startswith("Jaxpr before fusion:\n{ lambda ; a:f32[2] b:f32[2]. let")

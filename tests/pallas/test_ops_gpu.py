@@ -11,7 +11,7 @@ import minijax.numpy as jnp
 
 ROUNDED = "sums in another order"
 for _name in "attention decode_attention layer_norm paged_attention rms_norm softmax".split():
-    compare.SHORT_NAMES[_name] = f"experimental.pallas.ops.gpu.{_name}"
+    compare.SHORT_NAMES[f"gpu_{_name}"] = f"experimental.pallas.ops.gpu.{_name}"
 rms_norm, layer_norm, softmax = (
     getattr(jax.experimental.pallas.ops.gpu, name) for name in ("rms_norm", "layer_norm", "softmax")
 )
@@ -52,7 +52,7 @@ def test_softmax(shape, dtype):
 def test_softmax_of_other_axes_is_refused_as_in_jax():
     x = normal(2, 3)
     compare.same_refusal(
-        lambda softmax: lambda: softmax.softmax(x, axis=0), ["reductions along non-trailing dimension"]
+        lambda gpu_softmax: lambda: gpu_softmax.softmax(x, axis=0), ["reductions along non-trailing dimension"]
     )
 
 
@@ -113,8 +113,8 @@ def test_another_backward_pass_is_refused(name):
 def test_norms_are_those_of_jax(name):
     x, w, b = normal(2, 5, 72), normal(72, seed=1), normal(72, seed=2)
 
-    def program(jax, jnp, layer_norm, rms_norm):
-        module = dict(layer_norm=layer_norm, rms_norm=rms_norm)[name]
+    def program(jax, jnp, gpu_layer_norm, gpu_rms_norm):
+        module = dict(layer_norm=gpu_layer_norm, rms_norm=gpu_rms_norm)[name]
         f = lambda x, w, b: getattr(module, name)(x, w, b, interpret=True)  # noqa: E731
         xs = jnp.asarray(x), jnp.asarray(w), jnp.asarray(b)
         grads = jax.grad(lambda *xs: jnp.sum(jnp.sin(f(*xs))), (0, 1, 2))(*xs)
@@ -190,7 +190,8 @@ def test_attention_is_that_of_jax(causal, in_segments):
     xs = [np.asarray(x) for x in heads(128)]
     ids = np.asarray(segments(128)) if in_segments else None
 
-    def program(jax, jnp, attention):
+    def program(jax, jnp, gpu_attention):
+        attention = gpu_attention
         sizes = attention.BlockSizes(64, 64, 32, 32, 32, 32)
         arrays = [jnp.asarray(x) for x in xs]
         own = None if ids is None else jnp.asarray(ids)
@@ -214,7 +215,8 @@ def test_attention_is_that_of_jax(causal, in_segments):
 def test_derivatives_of_attention_are_refused_as_in_jax(options, phrase):
     x = normal(1, 64, 1, 16)
 
-    def program(jax, attention):
+    def program(jax, gpu_attention):
+        attention = gpu_attention
         given = {k: attention.BlockSizes(*v) if k == "block_sizes" else v for k, v in options.items()}
         return lambda: jax.grad(
             lambda q: jax.tree.leaves(attention.mha(q, q, q, None, interpret=True, **given))[0].sum()
@@ -324,7 +326,8 @@ def test_attention_of_one_query_is_that_of_jax():
     q = normal(3, 8, 16) / 4
     kr, vr = np.asarray(in_rows(k, table)), np.asarray(in_rows(v, table))
 
-    def program(jax, jnp, decode_attention, paged_attention):
+    def program(jax, jnp, gpu_decode_attention, gpu_paged_attention):
+        decode_attention, paged_attention = gpu_decode_attention, gpu_paged_attention
         paged = paged_attention.paged_attention(q, k, v, table, lengths, k_splits=4, interpret=True)
         parts = decode_attention.gqa(
             q, kr, vr, 5, 200, k_splits=8, interpret=True, return_residuals=True, normalize_output=False
@@ -339,6 +342,30 @@ def test_attention_of_one_query_is_that_of_jax():
 def test_heads_that_pages_do_not_fit_are_refused_as_in_jax():
     k, v, table, lengths = pages(per_sequence=16)
     compare.same_refusal(
-        lambda paged_attention: lambda: paged_attention.paged_attention(np.ones((3, 7, 16), "f"), k, v, table, lengths),
+        lambda gpu_paged_attention: (
+            lambda: gpu_paged_attention.paged_attention(np.ones((3, 7, 16), "f"), k, v, table, lengths)
+        ),
         ["Number of Q heads must be divisible by number of KV heads"],
     )
+
+
+# ---- options -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["x64", "strict promotion"])
+def test_kernels_have_the_same_results_under_options(option):
+    xs, rows, columns = heads(32), jnp.asarray(normal(2, 3, 48)), jnp.asarray(normal(48))
+    k, v, table, lengths = pages()
+    q = jnp.asarray(normal(3, 8, 16)) / 4
+
+    def run():
+        loss = lambda q: attention.mha(q, *xs[1:], segments(32), 0.3, True, SIZES, interpret=True).sum()  # noqa: E731
+        normed = lambda x: layer_norm.layer_norm(x, columns, columns, interpret=True).sum()  # noqa: E731
+        paged = paged_attention.paged_attention(q, k, v, table, lengths, k_splits=2, interpret=True)
+        one = decode_attention.mqa(q, in_rows(k, table)[:, :, 0], in_rows(v, table)[:, :, 0], 3, 100, interpret=True)
+        return jax.grad(loss)(xs[0]), jax.grad(normed)(rows), softmax.softmax(rows, interpret=True), paged, one
+
+    want = run()
+    with jax.enable_x64(True) if option == "x64" else jax.numpy_dtype_promotion("strict"):
+        got = run()
+    compare.same_value(got, want, rtol=1e-5, atol=1e-6, why=ROUNDED)

@@ -12,8 +12,8 @@ from minijax.experimental.pallas.ops.tpu import matmul, megablox
 from minijax.experimental.pallas.ops.tpu.megablox.gmm import gmm, make_group_metadata, tgmm
 
 ROUNDED = "sums in another order"
-compare.SHORT_NAMES["gmm"] = "experimental.pallas.ops.tpu.megablox.gmm"
-compare.SHORT_NAMES["megablox_ops"] = "experimental.pallas.ops.tpu.megablox.ops"
+compare.SHORT_NAMES["tpu_gmm"] = "experimental.pallas.ops.tpu.megablox.gmm"
+compare.SHORT_NAMES["tpu_gmm_ops"] = "experimental.pallas.ops.tpu.megablox.ops"
 
 
 @pytest.fixture(autouse=True)
@@ -135,9 +135,10 @@ def test_products_of_groups_are_lowered():
 def test_products_of_groups_are_those_of_jax():
     sizes, x, w = np.array(SIZES["empty ones"], np.int32), normal(128, 64), normal(4, 64, 48, seed=1)
 
-    def program(jax, jnp, gmm, megablox_ops):
+    def program(jax, jnp, tpu_gmm, tpu_gmm_ops):
+        gmm, ops = tpu_gmm, tpu_gmm_ops
         options = dict(tiling=(32, 32, 48), interpret=True)
-        f = lambda x, w: megablox_ops.gmm(x, w, sizes, jnp.float32, (32, 32, 48), None, None, False, True)  # noqa: E731
+        f = lambda x, w: ops.gmm(x, w, sizes, jnp.float32, (32, 32, 48), None, None, False, True)  # noqa: E731
         grads = jax.grad(lambda x, w: jnp.sum(jnp.sin(f(x, w))), (0, 1))(jnp.asarray(x), jnp.asarray(w))
         return gmm.gmm(x, w, sizes, **options), gmm.tgmm(x.T, x, sizes, **options), grads
 
@@ -150,8 +151,8 @@ def test_products_of_groups_are_those_of_jax():
 def test_steps_of_products_of_groups_are_those_of_jax(name, visits):
     sizes = np.array(SIZES[name], np.int32)
 
-    def program(jax, jnp, gmm):
-        return gmm.make_group_metadata(
+    def program(jax, jnp, tpu_gmm):
+        return tpu_gmm.make_group_metadata(
             group_sizes=jnp.asarray(sizes), m=128, tm=32, start_group=jnp.int32(0), num_nonzero_groups=len(sizes), visit_empty_groups=visits
         )  # fmt: skip
 
@@ -175,7 +176,7 @@ def test_wrong_operands_of_products_of_groups_are_refused_as_in_jax(name):
     changed, phrase = WRONG[name]
     x, w = normal(128, 64), normal(4, 64, 48)
     given = dict(lhs=x, rhs=w, group_sizes=np.array([32] * 4, np.int32), tiling=(32, 32, 48), interpret=True)
-    compare.same_refusal(lambda gmm: lambda: gmm.gmm(**{**given, **changed(x, w)}), [phrase])
+    compare.same_refusal(lambda tpu_gmm: lambda: tpu_gmm.gmm(**{**given, **changed(x, w)}), [phrase])
 
 
 def test_sizes_that_do_not_fit_are_refused():
@@ -294,9 +295,9 @@ def test_the_reference_of_flash_attention_is_that_of_jax():
 from minijax.experimental.pallas.ops.tpu import paged_attention as paged  # noqa: E402
 
 quantized, reference = paged.quantization_utils, paged.util.grouped_query_attention_reference
-compare.SHORT_NAMES["paged_on_tpu"] = "experimental.pallas.ops.tpu.paged_attention"
+compare.SHORT_NAMES["tpu_paged"] = "experimental.pallas.ops.tpu.paged_attention"
 compare.SHORT_NAMES["quantization_utils"] = "experimental.pallas.ops.tpu.paged_attention.quantization_utils"
-compare.SHORT_NAMES["util"] = "experimental.pallas.ops.tpu.paged_attention.util"
+compare.SHORT_NAMES["tpu_paged_util"] = "experimental.pallas.ops.tpu.paged_attention.util"
 
 
 def pages(kv_heads=2, count=24, page_size=16, size=128, per_sequence=8):
@@ -330,11 +331,11 @@ def test_paged_attention(cap, is_quantized):
 def test_small_integers_and_the_reference_are_those_of_jax():
     x, q = normal(2, 5, 8), normal(2, 4, 8, seed=1)
 
-    def program(jax, jnp, quantization_utils, util):
+    def program(jax, jnp, quantization_utils, tpu_paged_util):
         found = quantization_utils.quantize_to_int8(jnp.asarray(x))
         again = quantization_utils.unquantize_from_int8(found, jnp.float32)
         keys = jnp.asarray(x)[:, None]
-        attended = util.grouped_query_attention_reference(jnp.asarray(q), keys, keys, jnp.array([2, 5]), 3.0)
+        attended = tpu_paged_util.grouped_query_attention_reference(jnp.asarray(q), keys, keys, jnp.array([2, 5]), 3.0)
         return tuple(found), again, attended
 
     compare.same(program, rtol=1e-5, atol=1e-6, why=ROUNDED)
@@ -365,7 +366,7 @@ UNFIT = {
 def test_operands_that_paged_attention_refuses(name):
     operands, options, phrase = UNFIT[name]
     given = dict(pages_per_compute_block=2) | options
-    compare.same_refusal(lambda paged_on_tpu: lambda: paged_on_tpu.paged_attention(*operands, **given), [phrase])
+    compare.same_refusal(lambda tpu_paged: lambda: tpu_paged.paged_attention(*operands, **given), [phrase])
 
 
 # ---- all-gather ----------------------------------------------------------------------------------------
@@ -393,3 +394,25 @@ def test_neighbours_are_around_the_ring():
 
     for place, direction, want in ((3, "right", 0), (1, "right", 2), (0, "left", 3), (2, "left", 1)):
         assert int(gathering.get_neighbor(jnp.int32(place), Ring, "x", direction=direction)[0]) == want
+
+
+# ---- options -------------------------------------------------------------------------------------------
+
+
+@interpreted
+@pytest.mark.parametrize("option", ["x64", "strict promotion"])
+def test_kernels_have_the_same_results_under_options(option):
+    xs, sizes = heads(32), np.array([100, 28], np.int32)
+    x, w = normal(128, 64), normal(2, 64, 48, seed=1)
+    k, v, lengths, table = pages()
+    q = jnp.asarray(normal(3, 8, 128)) / 10
+
+    def run():
+        loss = lambda q: flash.flash_attention(q, *xs[1:], causal=True, block_sizes=SMALL).sum()  # noqa: E731
+        product = gmm(x, w, sizes, tiling=(32, 32, 48), interpret=True)
+        return jax.grad(loss)(xs[0]), product, paged.paged_attention(q, k, v, lengths, table, pages_per_compute_block=4)
+
+    want = run()
+    with jax.enable_x64(True) if option == "x64" else jax.numpy_dtype_promotion("strict"):
+        got = run()
+    compare.same_value(got, want, rtol=1e-5, atol=1e-6, why=ROUNDED)

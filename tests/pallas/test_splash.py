@@ -52,11 +52,12 @@ def operands(mask, kv_heads=2, value_size=32):
 
 
 def check(kernel, reference, xs, *more):
-    compare.same_value(kernel(*xs, *more), reference(*xs, *more), rtol=1e-4, atol=1e-5, why=ROUNDED)
+    got, want = jax.device_get((kernel(*xs, *more), reference(*xs, *more)))  # on however many devices they are
+    compare.same_value(got, want, rtol=1e-4, atol=1e-5, why=ROUNDED)
     loss = lambda f: lambda *xs: jnp.sum(jnp.sin(f(*xs, *more)))  # noqa: E731
     numbers = tuple(range(len(xs)))
-    want = jax.grad(loss(reference), numbers)(*xs)
-    compare.same_value(jax.jit(jax.grad(loss(kernel), numbers))(*xs), want, rtol=1e-3, atol=1e-4, why=ROUNDED)
+    got, want = jax.device_get([jax.jit(jax.grad(loss(f), numbers))(*xs) for f in (kernel, reference)])
+    compare.same_value(got, want, rtol=1e-3, atol=1e-4, why=ROUNDED)
 
 
 @pytest.mark.parametrize("name", MASKS)
@@ -233,3 +234,34 @@ def test_names_and_shardings_are_those_of_jax():
         return list(map(str, specs)), name(True, False, True, "fwd"), name(False, False, False, "dq")
 
     compare.same(program)
+
+
+@pytest.mark.parametrize("shards", [(2, 1), (1, 2), (2, 2)])
+@pytest.mark.parametrize("name", ["causal", "different heads", "random"])
+def test_heads_and_queries_are_divided_among_devices(name, shards):
+    P, (heads, queries) = jax.sharding.PartitionSpec, shards  # noqa: N806
+    devices = jax.devices()[: heads * queries]
+    if len(devices) < heads * queries:
+        pytest.skip("there are not enough devices")
+    mesh = jax.sharding.Mesh(np.array(devices).reshape(shards), ("h", "q"))
+    kernel = splash.make_splash_mha(
+        MASKS[name], head_shards=heads, q_seq_shards=queries, block_sizes=SIZES, interpret=True
+    )
+    spec = kernel.manual_sharding_spec(jax.sharding.NamedSharding(mesh, P("h", "q")))
+    specs = (spec, P("h", "q"), P("h"), P("h"))
+    run = jax.shard_map(lambda f, *xs: f(*xs), mesh=mesh, in_specs=specs, out_specs=P("h", "q"), check_vma=False)
+    check(lambda *xs: jax.jit(run)(kernel, *xs), splash.make_masked_mha_reference(MASKS[name]), operands(MASKS[name]))
+
+
+def test_transforms_of_kernels_in_each_other():
+    mask, loss = MASKS["local"], lambda f: lambda q, k, v: jnp.sum(jnp.sin(f(q, k, v)))
+    kernel = splash.make_splash_mha_single_device(mask, block_sizes=SIZES, interpret=True)
+    reference = splash.make_masked_mha_reference(mask)
+    xs = [jnp.stack([x, x / 2]) for x in operands(mask)]
+    for transform in (
+        lambda f: jax.jit(jax.vmap(jax.grad(loss(f)))),
+        lambda f: jax.grad(loss(jax.vmap(f))),
+        lambda f: jax.vmap(jax.grad(loss(jax.checkpoint(f)))),
+        lambda f: lambda *xs: jax.lax.map(lambda x: jax.grad(loss(f))(*x), xs),
+    ):
+        compare.same_value(transform(kernel)(*xs), transform(reference)(*xs), rtol=1e-3, atol=1e-4, why=ROUNDED)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.api.jit import trace_function
+from minijax.api.shapes import ShapeDtypeStruct
 from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.trace import environment, eval_jaxpr
-from minijax.ir.types import AbstractValue
+from minijax.ir.types import of_type, typeof
 from minijax.kernels.fuser.fusion import Fusion, fusible_p
 from minijax.primitives.moving import as_array_or_constant
 from minijax.transforms.prune import prune_fresh
@@ -52,11 +53,13 @@ def fuse(
 
     def decorator(f):
         def wrapper(*args, **kwargs):
-            closed, out_tree = trace_function(f, args, kwargs, (), "fuse")
+            types, named_types = tree.tree_map(_strong, (args, kwargs))
+            closed, out_tree = trace_function(f, types, named_types, (), "fuse")
             if debug:
                 sys.stdout.write(f"Jaxpr before fusion:\n{closed.jaxpr}\n")
             leaves = tree.tree_leaves((args, kwargs))
-            known = environment(closed.jaxpr, closed.consts) | dict(zip(closed.jaxpr.invars, leaves, strict=True))
+            known = environment(closed.jaxpr, closed.consts)
+            known |= {v: of_type(x, v.aval) for v, x in zip(closed.jaxpr.invars, leaves, strict=True)}
             return out_tree.unflatten(_Fused(closed.jaxpr, known, strict_mode)())
 
         return wrapper
@@ -68,6 +71,7 @@ class _Group(NamedTuple):
     """The results of the kernel that one function takes, and which results of the function around follow from it."""
 
     variables: Sequence[Var]
+    types: Any  # in the tree of the kernel's results
     results: list[int]
 
 
@@ -103,13 +107,15 @@ class _Fused:
         params = self.kernel.params
         prefix = tree.tree_structure(params["output_fusion_prefix"])
         variables = params["out_tree"].unflatten(map(_Leaf, self.kernel.outvars))
-        parts = [[leaf.variable for leaf in tree.tree_leaves(part)] for part in prefix.flatten_up_to(variables)]
+        trees = prefix.flatten_up_to(variables)
+        parts = [[leaf.variable for leaf in tree.tree_leaves(part)] for part in trees]
         origin = {v: {i} for i, part in enumerate(parts) for v in part}
         for eqn in self.jaxpr.eqns:
             if eqn is not self.kernel:
                 behind = set().union(*[origin.get(a, ()) for a in eqn.invars if type(a) is Var])
                 origin.update(dict.fromkeys(eqn.outvars, behind))
-        groups = [_Group(part, []) for part in parts]
+        types = [tree.tree_map(lambda leaf: leaf.variable.aval, part) for part in trees]
+        groups = [_Group(part, of, []) for part, of in zip(parts, types, strict=True)]
         for i, atom in enumerate(self.jaxpr.outvars):
             behind = origin.get(atom, set()) if type(atom) is Var else set()
             if len(behind) > 1:
@@ -149,7 +155,7 @@ class _Fused:
         if outvars == list(group.variables):
             return None
         out_type = tuple([v.aval for v in outvars])
-        return Fusion(self._part(group.variables, outvars), (_types(group.variables), {}), out_type, self.strict)
+        return Fusion(self._part(group.variables, outvars), (group.types, {}), out_type, self.strict)
 
 
 class _Leaf:
@@ -159,6 +165,7 @@ class _Leaf:
         self.variable = variable
 
 
-def _types(variables: Sequence[Var]) -> AbstractValue | tuple[AbstractValue, ...]:
-    """The type of one variable, or those of several."""
-    return variables[0].aval if len(variables) == 1 else tuple([v.aval for v in variables])
+def _strong(x: Any) -> Any:
+    """The argument, or its type if that is weak: inside of a fused function no types are."""
+    aval = typeof(x)
+    return ShapeDtypeStruct(aval.shape, aval.dtype) if getattr(aval, "weak_type", False) else x

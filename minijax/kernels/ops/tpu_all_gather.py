@@ -82,10 +82,10 @@ def all_gather(
       NotImplementedError: for several axes.
       KeyError: for an axis that the mesh lacks.
     """
-    names = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+    names: tuple[str, ...] = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
     if len(names) > 1:
         raise NotImplementedError("Only one axis supported. Gather along one axis of the mesh after the other.")
-    name = names[0]
+    name = next(iter(names))
     size = mesh.shape[name]
 
     def gather(part):

@@ -22,7 +22,7 @@ from minijax.run.arrays.array import Array
 
 
 class SegmentIds(NamedTuple):
-    """Names the segments of queries and keys by numbers of the shape (batch, length); queries see keys of their own."""
+    """Names the segments of queries and keys, of the shape (batch, length): queries see only keys of their own."""
 
     q: Any
     kv: Any

@@ -130,7 +130,7 @@ def make_group_metadata(
     groups = jnp.repeat(numbers, steps, total_repeat_length=total)
     before = jnp.cumsum(steps) - steps
     blocks = starts[groups] // tm + jnp.arange(total, dtype=jnp.int32) - before[groups]
-    return (offsets, groups, jnp.clip(blocks, 0, m // tm - 1).astype(jnp.int32)), jnp.sum(steps)
+    return (offsets, groups, jnp.clip(blocks, 0, m // tm - 1).astype(jnp.int32)), jnp.sum(steps, dtype=jnp.int32)
 
 
 class _Tiles(NamedTuple):
