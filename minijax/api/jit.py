@@ -274,7 +274,7 @@ def make_jaxpr(
     if not callable(fun):
         raise TypeError(f"make_jaxpr: the first argument must be callable, got {fun}")
     signature = signature_of(fun)
-    resolved = resolve(fun, signature, static_argnums, None, None, None)
+    resolved = Resolved() if static_argnums == () else resolve(fun, signature, static_argnums, None, None, None)
     engine = Engine(fun, JitOptions(), resolved, None, signature)
 
     @source.boundary
@@ -296,7 +296,7 @@ def _traced_once(engine: Engine, args: tuple, kwargs: dict) -> tuple[ClosedJaxpr
     """The closed jaxpr, and the tree of the result, of a function that is traced once for arguments of these types."""
     call = engine.flatten(args, kwargs)
     avals = leaf_types(engine.fun, call.leaves, abstract, functools.partial(engine.argument_names, call))
-    traced = engine.traced_for(avals, call._replace(leaves=()))
+    traced = engine.traced_only(avals, call)
     closed, count = traced.closed, len(traced.captured)
     if count:
         jaxpr = closed.jaxpr

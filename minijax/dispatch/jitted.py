@@ -476,6 +476,17 @@ class Engine:
         self._note(key, call, info, is_trace=True)
         return traces.once(key, self._trace, avals, call.treedef, call.static, info)
 
+    def traced_only(self, avals: tuple, call: Arguments) -> TracedFunction:
+        """As `traced_for`, where nothing is compiled: without a note for explanations, under the thread's options."""
+        key = self._trace_key(avals, call)
+        traces = self.memory.traces
+        traced = traces.get(key)
+        if traced is None or not is_alive(traced):
+            info = DebugInfo(self.purpose, source_of(self.fun), self.argument_names(call))
+            traced = traces[key] = self._trace(avals, call.treedef, call.static, info)
+            self.memory.count += 1
+        return traced
+
     def _trace_key(self, avals: tuple, call: Arguments) -> tuple:
         return (*state.trace_key(), avals, call.treedef, call.static)
 
