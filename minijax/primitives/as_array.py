@@ -1,7 +1,7 @@
 """Conversion of users' values to arrays."""
 
 from types import NoneType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def as_array(x: Any, dtype: Any = None, copy: bool = False) -> Any:
             return _from_array(x, dtype, copy)
         for types, converter in _CONVERTERS:
             if isinstance(x, types):
-                return converter(x, dtype)
+                return converter(cast("Any", x), dtype)
         return _from_foreign(x, dtype, copy)
     except Exception as error:
         hide_frames(error)

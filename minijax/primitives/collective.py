@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from itertools import chain
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -95,11 +95,11 @@ class AllReduce(Linear1):
         positions, names = _positions(axes), self.names_axis({"axes": axes})
         check_summable(self.name, ins[0], ValueError if positions and type(self) is PExtremum else TypeError)
         if positions:
-            (x,) = self.reduction.lower(e, ins, outs, x, axes=positions, **self.how)
+            (x,) = cast("Any", self.reduction).lower(e, ins, outs, x, axes=positions, **self.how)
         if not names:
             return [x]
         groups = device_groups(e, self, names, axis_index_groups)
-        return [e.all_reduce(x, outs[0], groups, self.reduction.reducer(e, ins[0].dtype))]
+        return [e.all_reduce(x, outs[0], groups, cast("Any", self.reduction).reducer(e, ins[0].dtype))]
 
     def batch(self, axis, operands, dims, *, axes, axis_index_groups):
         (x,), (d,) = operands, dims
@@ -145,7 +145,8 @@ class PExtremum(AllReduce):
     def vma_rule(self, avals, params):
         return vma_rule(self, avals, params, varying_axes(avals[0]).difference(params["axes"]))
 
-    jvp = transpose = None
+    jvp: Any = None
+    transpose: Any = None
 
     def repeated(self, x, size):
         return x
@@ -231,7 +232,7 @@ class UngroupedCollective(LinearNamed):
         return super().infer(x, axis_index_groups=None, **params)
 
     def lower(self, e, ins, outs, x, **params):
-        return super().lower(e, ins, outs, x, axis_index_groups=None, **params)
+        return cast("Any", super()).lower(e, ins, outs, x, axis_index_groups=None, **params)
 
 
 class AllGatherInvariant(UngroupedCollective, AllGather):
@@ -389,7 +390,7 @@ class PBroadcast(LinearNamed):
 
     def lower(self, e, ins, outs, x, *, axis_name, source):
         if e.platform not in ("cuda", "rocm"):
-            return super().lower(e, ins, outs, x)
+            return cast("Any", super()).lower(e, ins, outs, x)
         rows = device_groups(e, self, axis_name)
         return [e.collective_broadcast(x, ins[0], [[row[source], *row[:source], *row[source + 1 :]] for row in rows])]
 
@@ -497,7 +498,7 @@ def _group_params(function: str, axis_name: Any, groups: Any, tiled: bool) -> di
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
     groups = _check_groups(groups)
     axes = names_of(axis_name)
-    size_of_axes([name for name in axes if not isinstance(name, int)], primitive.name)
+    size_of_axes(tuple([name for name in axes if not isinstance(name, int)]), primitive.name)
 
     def one(leaf):
         if not axes:
@@ -590,7 +591,7 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
         check_kinds("pmean", ANY, typeof(total))
         dtype = dtypes.to_inexact_dtype(typeof(total).dtype)
         if isinstance(total, (np.ndarray, np.generic)):
-            return np.asarray(total / size, dtype)
+            return np.asarray(np.true_divide(total, size), dtype)
         total = convert(total, dtype, typeof(total).weak_type)
         return div(total, const_like(total, size))
 

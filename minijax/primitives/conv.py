@@ -88,11 +88,12 @@ class ConvGeneralDilated(Product):
         for spec in dimension_numbers:
             if len(set(spec)) != len(spec):
                 raise ValueError(f"{self.name}: dimension_numbers are not distinct: {tuple(spec)}.")
-        window = ConvWindow(*(params[n] for n in ("window_strides", "padding", "lhs_dilation", "rhs_dilation")))
+        dilations = params["lhs_dilation"], params["rhs_dilation"]
+        window = ConvWindow(params["window_strides"], params["padding"], *dilations)
         counts = params["feature_group_count"], params["batch_group_count"]
-        how = dimension_numbers, window, *counts, precision_pair(params["precision"])
+        how: Any = dimension_numbers, window, *counts, precision_pair(params["precision"])
         if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
-            return [_lower_complex(e, lhs, rhs, *ins, outs[0], how)]
+            return [_lower_complex(e, lhs, rhs, ins[0], ins[1], outs[0], how)]
         return [e.convolution(lhs, rhs, ins, outs[0], *how)]
 
     def _check_window(self, window, params):
@@ -243,7 +244,8 @@ def conv_result_shape(x: Shape, kernel: Shape, strides: Sequence[int], padding: 
         )
     steps = zip(padded, kernel[2:], strides, strict=False)
     # Strides that are not positive are rejected where the operation is lowered, as jax does.
-    return (x[0] // groups, kernel[0], *(stride_dim(n, w, s) if s else 0 for n, w, s in steps))
+    spatial: Any = (stride_dim(n, w, s) if s else 0 for n, w, s in steps)
+    return (x[0] // groups, kernel[0], *spatial)
 
 
 def _check_groups(x: Shape, kernel: Shape, features: int, batches: int) -> None:
@@ -324,9 +326,8 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, 
             "convolution dimension_numbers elements must each have the same set of spatial characters, got "
             f"{tuple(dimension_numbers)}."
         )
-    return tuple(
-        tuple(spec.index(c) for c in (*pair, *spatial)) for spec, pair in ((lhs, "NC"), (rhs, "OI"), (out, "NC"))
-    )
+    places = lambda spec, pair: tuple([spec.index(c) for c in (*pair, *spatial)])  # noqa: E731
+    return places(lhs, "NC"), places(rhs, "OI"), places(out, "NC")
 
 
 def conv_dimension_numbers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def conv_with_general_padding(
 
     See `jax.lax.conv_general_dilated` for the arguments.
     """
-    types = dict(precision=precision, preferred_element_type=preferred_element_type)
+    types: Any = dict(precision=precision, preferred_element_type=preferred_element_type)
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, **types)
 
 
@@ -116,7 +116,8 @@ def conv_transpose(
         for axis in numbers.rhs_spec[2:]:
             rhs = rev(rhs, (axis,))
         rhs = moving.swap_axes(rhs, *numbers.rhs_spec[:2])
-    ones, types = (1,) * (len(left) - 2), dict(precision=precision, preferred_element_type=preferred_element_type)
+    types: Any = dict(precision=precision, preferred_element_type=preferred_element_type)
+    ones = (1,) * (len(left) - 2)
     return conv_general_dilated(lhs, rhs, ones, padding, strides, rhs_dilation, numbers, **types)
 
 
@@ -142,8 +143,9 @@ def conv_general_dilated_patches(
     rhs = moving.reshape(rhs, (features * size, 1, *filter_shape))
     rhs = permute_axes(rhs, moving.inverse(numbers.rhs_spec))
     precisions = None if precision is None else (precision, Precision.DEFAULT)
-    how = dict(feature_group_count=features, precision=precisions, preferred_element_type=preferred_element_type)
-    return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, **how)
+    how: Any = dict(feature_group_count=features, precision=precisions, preferred_element_type=preferred_element_type)
+    image = cast("Array", lhs)
+    return conv_general_dilated(image, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, **how)
 
 
 def conv_general_dilated_local(

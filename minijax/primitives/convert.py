@@ -300,7 +300,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:
     if type(operand) is np.ndarray and aval.dtype == dtype:
         return as_array_or_constant(operand)
     converted = convert(operand, dtype)
-    return converted if isinstance(converted, Array | np.ndarray) else as_array_or_constant(converted)
+    return converted if isinstance(converted, Array | np.ndarray) else as_array_or_constant(converted)  # pyright: ignore
 
 
 def strong(x: Any) -> Any:

@@ -1,7 +1,7 @@
 """The operation that places values on devices, by shardings or in memory spaces."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -97,7 +97,7 @@ class DevicePut(Primitive):
 device_put_p = DevicePut()
 
 
-def _placed_type(aval: AbstractValue, place: Any) -> AbstractValue:
+def _placed_type(aval: Any, place: Any) -> AbstractValue:
     place = place.sharding if isinstance(place, Format) else place
     space = place
     if isinstance(place, Sharding):
@@ -125,7 +125,7 @@ def in_memory(x: Any, space: MemorySpace) -> Any:
     if space not in MEMORY_KINDS:
         raise ValueError(f"device_put: a value can be in jax.memory.Space.Device or Host, not in {space}")
     have = x.sharding if isinstance(x, ArrayImpl) else client.single_device_sharding(client.default_device())
-    return have.with_memory_kind(MEMORY_KINDS[space])
+    return cast("Any", have).with_memory_kind(MEMORY_KINDS[space])
 
 
 def put(x: Any, device: Any, copy: CopySemantics) -> Any:
@@ -193,7 +193,7 @@ def place_like(x: Any, model: Any) -> Any:
 
 def _concrete_sharding(model: Any) -> Any:
     """The sharding of a ShapeDtypeStruct; if its mesh is abstract, over the context mesh of the same axes, or None."""
-    sharding = getattr(model, "sharding", None)
+    sharding: Any = getattr(model, "sharding", None)
     if not isinstance(getattr(sharding, "mesh", None), AbstractMesh):
         return sharding
     context = meshes.context_mesh()

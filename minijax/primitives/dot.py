@@ -68,7 +68,7 @@ class Precision(_Named):
     HIGHEST = 2
 
     @classmethod
-    def _missing_(cls, value):
+    def _missing_(cls, value: Any):
         return cls(_PRECISIONS[value]) if value in _PRECISIONS else None
 
 
@@ -321,12 +321,13 @@ class DotGeneral(Product):
 
     def lower(self, e, ins, outs, lhs, rhs, *, dimension_numbers, precision, preferred_element_type, out_sharding):
         contract, batch = dimension_numbers
-        names, avals, out = [lhs, rhs], list(ins), outs[0]
+        (a, b), names, out = ins, [lhs, rhs], outs[0]
+        avals = [a, b]
         algorithm, stored = None, out.dtype
         if isinstance(precision, (DotAlgorithm, DotAlgorithmPreset)):
-            kinds, stored, algorithm = _plan(e.platform, precision, *avals, out)
+            kinds, stored, algorithm = _plan(e.platform, precision, a, b, out)
         else:
-            kinds = _common_dtypes(e.platform, *avals, out)
+            kinds = _common_dtypes(e.platform, a, b, out)
         for i, kind in enumerate(kinds):
             if kind is not None:
                 names[i], avals[i] = _converted(e, names[i], avals[i], kind)
@@ -455,7 +456,7 @@ def _plan(platform: str, how: Any, lhs: ShapedArray, rhs: ShapedArray, out: Shap
     kinds, have = [], []
     for aval, allowed in ((lhs, how.supported_lhs_types), (rhs, how.supported_rhs_types)):
         keeps = allowed is None or aval.dtype in allowed
-        kinds.append(None if keeps else np.dtype(allowed[0]))
+        kinds.append(None if keeps else np.dtype(allowed[0]))  # pyright: ignore[reportOptionalSubscript]
         have.append(aval.dtype if keeps else kinds[-1])
     outs = how.supported_output_types(*have)
     stored = out.dtype if outs is None or out.dtype in outs else np.dtype(how.accumulation_type)

@@ -83,8 +83,8 @@ class Mul(Bilinear):
     def __init__(self):
         jvps = lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)
         transposes = (
-            lambda ct, x, y, **out: mul(ct, y, out_dtype=out and x.aval.dtype or None),
-            lambda ct, x, y, **out: mul(x, ct, out_dtype=out and y.aval.dtype or None),
+            lambda ct, x, y, **out: mul(ct, y, out_dtype=x.aval.dtype if out else None),
+            lambda ct, x, y, **out: mul(x, ct, out_dtype=y.aval.dtype if out else None),
         )
         super().__init__("mul", "multiply", NUMBER, jvps, transposes)
 
@@ -442,7 +442,7 @@ def _no_order_derivative():
 class Part(LinearElementwise):
     """The real or the imaginary part."""
 
-    result_dtype = Abs.result_dtype
+    result_dtype: Any = Abs.result_dtype
 
 
 _PART = Kinds((np.float32, np.float64))
@@ -540,8 +540,8 @@ class SelectN(FirstOrder):
     defaults_to_context_mesh = True
     name = "select_n"
 
-    def infer(self, which, *cases):
-        if not cases:
+    def infer(self, which: ShapedArray, *cases: ShapedArray):
+        if len(cases) < 1:
             raise ValueError("select_n must have at least one case")
         if any(c.shape != cases[0].shape for c in cases):
             raise TypeError(f"select cases must have the same shapes, got [{', '.join(str(c.shape) for c in cases)}].")

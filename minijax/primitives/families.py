@@ -220,7 +220,7 @@ class SameShape(FirstOrder):
         ranked = [a.entries for a in avals if a.shape]
         return [merged_entries(self.name, ranked) if ranked else ()] * len(outs)
 
-    reduction_state = state_of_elements
+    reduction_state: Any = state_of_elements
 
     def broadcast(self, e: Any, ins: Sequence, out: ShapedArray, operands: Sequence[str]) -> list[str]:
         """The names of the operands, broadcast to the result's shape."""
@@ -298,9 +298,9 @@ class Elementwise(SameShape):
     def __init__(self, name: str, hlo: str, accepts: Kinds, *jvp: Rule | None):
         super().__init__(name, accepts)
         self.hlo = hlo
-        self.rules = jvp
+        self.rules: tuple[Any, ...] = jvp
         if not jvp and type(self).jvp is Elementwise.jvp:
-            self.jvp = None
+            vars(self)["jvp"] = None
 
     def lower(self, e, ins, outs, *operands, **params):
         return [emit_nary(e, self.hlo, self.broadcast(e, ins, outs[0], operands), ins, outs[0])]
@@ -434,7 +434,7 @@ class Bilinear(Elementwise):
 
     def __init__(self, name: str, hlo: str, accepts: Kinds, jvp: Sequence[Rule], transposes: Sequence[Rule | None]):
         super().__init__(name, hlo, accepts, *jvp)
-        self.transposes = transposes
+        self.transposes: Sequence[Any] = transposes
 
     def transpose(self, cts, *operands, **params):
         (ct,) = cts

@@ -86,7 +86,7 @@ class ScatterDimensionNumbers(NamedTuple):
 
 def gather_numbers(numbers: ScatterDimensionNumbers) -> GatherDimensionNumbers:
     """The dimension numbers of the gather that reads the elements that a scatter writes."""
-    return GatherDimensionNumbers(*numbers)
+    return GatherDimensionNumbers._make(numbers)
 
 
 def scatter_numbers(numbers: GatherDimensionNumbers) -> ScatterDimensionNumbers:

@@ -146,7 +146,8 @@ class Gather(JointlyLinear):
         params = dict(how, dimension_numbers=numbers, slice_sizes=slice_sizes)
         if d is not None:
             x = moving.move_axis(x, d, 0)
-            numbers = GatherDimensionNumbers(*map(shifted, numbers[:4]), numbers.start_indices_batching_dims)
+            moved = [*map(shifted, numbers[:4]), numbers.start_indices_batching_dims]
+            numbers = GatherDimensionNumbers._make(moved)
         if indices_dim is None:
             params["slice_sizes"] = (axis.size, *slice_sizes)
             params["dimension_numbers"] = numbers._replace(offset_dims=(0, *numbers.offset_dims))
@@ -546,7 +547,7 @@ def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
         Returns:
             An array of the shape and dtype of `operand`.
         """
-        flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
+        flags: Any = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
         return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
 
     return named(scatter, name, f"{does} windows of an array {scatter.__doc__ or ''}")
@@ -586,6 +587,6 @@ def scatter_apply(
     (out,) = jaxpr.outvars
     if out.aval.dtype != dtype or out.aval.shape:
         raise TypeError(f"scatter_apply: func must map a scalar of {dtype.name} to another, got {out.aval}")
-    flags = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
+    flags: Any = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
     updates = full(update_shape, 0, dtype)
     return scatter_p.write(operand, scatter_indices, updates, dimension_numbers, jaxpr=jaxpr, **flags)

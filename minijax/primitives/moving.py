@@ -157,7 +157,7 @@ class Reshape(FirstOrder, Linear1):
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
         x = move_axis(operands[0], dims_in[0], 0)
         wider = None if dimensions is None else (0, *axes_after_insertion(dimensions, 0))
-        params = dict(new_sizes=(axis.size, *new_sizes), dimensions=wider)
+        params: Any = dict(new_sizes=(axis.size, *new_sizes), dimensions=wider)
         if sharding is None:
             return [reshape(x, **params)], [0]
         return [self.bind(x, **params, sharding=_batched_sharding(sharding, axis))], [0]
@@ -333,7 +333,7 @@ def broadcast_in_dim(
     """
     aval = typeof(operand)
     shape, axes = dims.canonical_shape(shape), tuple(broadcast_dimensions)
-    out = operand
+    out: Any = operand
     if shape or not isinstance(operand, Array):
         _check_broadcast(aval, shape, axes)
         if aval.shape != shape or axes != tuple(range(len(shape))) or not isinstance(operand, Array):
@@ -474,7 +474,7 @@ def reshape(
         permute = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
         if permute == tuple(range(aval.ndim)):
             permute = None
-    out = operand
+    out: Any = operand
     if permute is not None or aval.shape != sizes or not sizes or not isinstance(operand, Array):
         requested = requested_sharding("reshape", out_sharding, len(sizes))
         return reshape_p.bind(operand, new_sizes=sizes, dimensions=permute, sharding=requested)

@@ -3,7 +3,7 @@
 import enum
 from collections.abc import Callable, Sequence
 from functools import partialmethod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -46,14 +46,14 @@ class WordHash(SameShape):
 
     def rounds(self, e: Any, ins: Sequence, out: ShapedArray, *operands: str) -> list[str]:
         """The names of the hashed words."""
-        return [v.name for v in self.build(*(_Value(e, x, a) for x, a in zip(operands, ins, strict=True)))]
+        return [v.name for v in cast("Any", self).build(*(_Value(e, x, a) for x, a in zip(operands, ins, strict=True)))]
 
     def jvp(self, primals, tangents):
         results = self.bind(*primals)
         return results, [Zero(typeof(r).to_tangent_aval()) for r in results]
 
     def batch(self, axis, operands, dims):
-        results, (d,) = super().batch(axis, operands, dims)
+        results, (d,) = cast("Any", super()).batch(axis, operands, dims)
         return results, [d] * self.words
 
 
@@ -142,7 +142,7 @@ class _Value(NamedTuple):
         names = [_broadcast(e, v.name, v.aval, out) for v in (self, other)]
         return _Value(e, emit_nary(e, hlo, names, (out, out), out), out)
 
-    __add__ = partialmethod(_with, "add")
+    __add__ = partialmethod(_with, "add")  # pyright: ignore[reportAssignmentType]
     __xor__ = partialmethod(_with, "xor")
 
     def times(self, factor: int) -> tuple["_Value", "_Value"]:
@@ -153,14 +153,14 @@ class _Value(NamedTuple):
         )
         return low, high
 
-    def threefry_step(self, other: "_Value", turn: int) -> tuple["_Value", "_Value"]:
+    def threefry_step(self, other: Any, turn: int) -> tuple["_Value", "_Value"]:
         """Threefry's step: returns the sum, and the sum xor the rotated second word."""
-        total = self + other
+        total: Any = self + other
         left, right = other._with("shift_left", turn), other._with("shift_right_logical", 32 - turn)
         return total, total ^ left._with("or", right)
 
 
-def _philox2x32(key: _Value, a: _Value, b: _Value) -> Sequence[_Value]:
+def _philox2x32(key: Any, a: Any, b: Any) -> Sequence[_Value]:
     for i in range(10):
         if i:
             key = key + 0x9E3779B9
@@ -169,7 +169,7 @@ def _philox2x32(key: _Value, a: _Value, b: _Value) -> Sequence[_Value]:
     return a, b
 
 
-def _philox4x32(key0: _Value, key1: _Value, a: _Value, b: _Value, c: _Value, d: _Value) -> Sequence[_Value]:
+def _philox4x32(key0: Any, key1: Any, a: Any, b: Any, c: Any, d: Any) -> Sequence[_Value]:
     for i in range(10):
         if i:
             key0, key1 = key0 + 0x9E3779B9, key1 + 0xBB67AE85
@@ -181,7 +181,7 @@ def _philox4x32(key0: _Value, key1: _Value, a: _Value, b: _Value, c: _Value, d: 
 _TURNS4 = (10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20)
 
 
-def _threefry4x32(*operands: _Value) -> Sequence[_Value]:
+def _threefry4x32(*operands: Any) -> Sequence[_Value]:
     keys, words = operands[:4], operands[4:]
     keys = (*keys, keys[0] ^ keys[1] ^ keys[2] ^ keys[3] ^ _PARITY)
     a, b, c, d = (x + k for x, k in zip(words, keys, strict=False))
@@ -268,7 +268,7 @@ class RngUniform(Primitive):
     def sharding_rule(self, mesh, avals, outs, *, shape):
         return [(None,) * len(shape)]
 
-    reduction_state = state_of_first
+    reduction_state: Any = state_of_first
 
     def lower(self, e, ins, outs, a, b, *, shape):
         # XLA aborts the process for other dtypes.

@@ -184,7 +184,7 @@ class ReduceLogical(ZeroJvp, Reduction):
     def start(self, dtype):
         if self.hlo != "and":
             return np.zeros((), dtype)[()]
-        return np.bool_(True) if dtype == np.bool_ else ~np.zeros((), dtype)
+        return np.bool_(True) if dtype == np.bool_ else np.invert(np.zeros((), dtype))
 
 
 ORDERED = Kinds((np.integer, np.floating, np.bool_))

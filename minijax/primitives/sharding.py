@@ -1,7 +1,7 @@
 """Sharding and layout constraints, and resharding in types."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from minijax.base import tree
 from minijax.hlo.shardy import constraining
@@ -245,7 +245,7 @@ def reshard_in_types(x: Any, sharding: NamedSharding, src_mesh: Any = None) -> A
     sharding = sharding.update(spec=sharding.spec.update(partitions=sharding.spec.padded(ndim)[:ndim]))
     check_even(typeof(x).shape, sharding)
     if state.is_eager() and not isinstance(sharding.mesh, Mesh):
-        here = getattr(x.sharding, "mesh", None) if type(x) is ArrayImpl else meshes.context_mesh()
+        here: Any = getattr(x.sharding, "mesh", None) if type(x) is ArrayImpl else meshes.context_mesh()
         if here is not None and here.shape_tuple == sharding.mesh.shape_tuple:
             sharding = NamedSharding(Mesh(here.devices, here.axis_names, sharding.mesh.axis_types), sharding.spec)
     if state.is_eager() and isinstance(sharding.mesh, Mesh):
@@ -318,10 +318,10 @@ def _drop_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
         replicated = NamedSharding(mesh, P(*[None] * have.ndim))
         return reshard_p.bind(x, dst_sharding=replicated, concrete_mesh=None, src_mesh=outer)
     if state.is_eager() and type(x) is ArrayImpl:
-        types = mesh._name_to_type
-        concrete = x.sharding.mesh
+        types, own = mesh._name_to_type, cast("NamedSharding", x.sharding)
+        concrete: Any = own.mesh
         kinds = tuple([types[n] for n in concrete.axis_names])
-        inner, spec = Mesh(concrete.devices, concrete.axis_names, kinds), x.sharding.spec
+        inner, spec = Mesh(concrete.devices, concrete.axis_names, kinds), own.spec
         last = max((i for i, e in enumerate(spec, 1) if e is not None), default=0)
         spec = spec if inner.explicit_axes else spec.update(spec.partitions[:last])
         return transfer.to_device(x, NamedSharding(inner, spec))
@@ -432,7 +432,8 @@ def _check_auto(sharding: Sharding) -> None:
 
 
 def _constrained(x: Any, spec: Any) -> Any:
-    mesh, layout = meshes.context_mesh(), None
+    mesh: Any = meshes.context_mesh()
+    layout = None
     if isinstance(spec, Format):
         spec, layout = spec.sharding, spec.layout
         check_layout(layout, typeof(x), "with_sharding_constraint arguments")

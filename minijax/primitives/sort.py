@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -119,7 +119,7 @@ def _keys(e: Any, x: str, dtype: Any) -> list[tuple[str, ShapedArray]]:
 
 
 def _lexicographic(e: Any, keys: Sequence) -> str:
-    later = None
+    later: Any = None
     for (x, unit), (y, _) in reversed(keys):
         kind = "TOTALORDER" if dtypes.issubdtype(unit.dtype, np.floating) else None
         less = e.compare("LT", x, y, unit, kind)
@@ -217,7 +217,7 @@ def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool 
 
 def sort_key_val(keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
     """Sorts `keys` in ascending order along an axis, and brings `values` into the same order. Returns both."""
-    return sort((keys, values), dimension, is_stable, num_keys=1)
+    return sort((keys, cast("Array", values)), dimension, is_stable, num_keys=1)
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from math import prod
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -168,7 +168,7 @@ class Slice(moving.AxisWise, FirstOrder, Linear1):
 class StridedSlice(Slice):
     """A slice that is compiled with its starts as constants."""
 
-    at_once = None
+    at_once: Any = None
 
 
 def _check_slice(x, starts, limits, strides):
@@ -189,7 +189,7 @@ def _check_slice(x, starts, limits, strides):
 class JointlyLinear(FirstOrder):
     """An operation that is jointly linear in all its operands, except for indices."""
 
-    reduction_state = state_of_first
+    reduction_state: Any = state_of_first
 
     def jvp(self, primals, tangents, **params):
         outs = self.bind_all(primals, params)
@@ -637,16 +637,16 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     shape = typeof(x).shape
     new = rank - len(shape)
     if new <= 0:
-        return x
+        return cast("Array", x)
     axes = tuple(range(new, rank))
     return moving.broadcast_in_dim_p.bind(x, shape=(1,) * new + shape, broadcast_dimensions=axes, sharding=None)
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
     """Returns the shape to which shapes broadcast by NumPy's rules. Raises ValueError if they do not."""
-    shapes = [dims.canonical_shape(s) for s in shapes]
-    rank = max(map(len, shapes))
-    padded = [(1,) * (rank - len(s)) + s for s in shapes]
+    known = [dims.canonical_shape(s) for s in shapes]
+    rank = max(map(len, known))
+    padded = [(1,) * (rank - len(s)) + s for s in known]
     if any(n < 0 for s in padded for n in s):
         raise TypeError(f"broadcast_shapes: Only non-negative indices are allowed when broadcasting, got {shapes}")
     sizes = [{n for n in column if n != 1} or {1} for column in zip(*padded, strict=True)]
@@ -725,7 +725,7 @@ def full_extended(shape: Sequence[int], value: Any, dtype: Any) -> Any:
     if isinstance(dtype, dtypes.KeyType):
         return filled_keys(shape, value, dtype)
     return (
-        moving.broadcast_to_shape(value, shape)
+        moving.broadcast_to_shape(value, tuple(shape))
         if typeof(value).dtype == dtype
         else dtype._rules.full(shape, value, dtype)
     )

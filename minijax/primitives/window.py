@@ -79,7 +79,8 @@ def reduce_window_shape_tuple(
     """Returns the number of windows along each axis. Raises TypeError for dilations that are not positive."""
     sizes = dilated(operand_shape, base_dilation), dilated(window_dimensions, window_dilation)
     axes = zip(*sizes, window_strides, padding, strict=True)
-    return tuple(stride_dim(low + n + high, window, stride) for n, window, stride, (low, high) in axes)
+    counts: list[Any] = [stride_dim(low + n + high, window, stride) for n, window, stride, (low, high) in axes]
+    return tuple(counts)
 
 
 def _ints(name: str, values: Sequence) -> tuple[int, ...]:
@@ -329,10 +330,10 @@ class SelectAndGatherAdd(ByWinners):
                 wins = e.compare(select_prim.direction, pairs.first(x), pairs.first(y), unit)
                 return e.select(wins, x, y, flag, pairs.aval(()))
 
-            packed = [pairs.pack(x, tangents, aval.shape)], [pairs.pack(*starts, ())]
+            value, start = pairs.pack(x, tangents, aval.shape), pairs.pack(starts[0], starts[1], ())
             types = [pairs.aval(aval.shape)], [pairs.aval(outs[0].shape)]
-            winners = e.reduce_window(*packed, *types, better_pair, **window)
-            return [pairs.second(*winners, outs[0].shape)]
+            (winners,) = e.reduce_window([value], [start], *types, better_pair, **window)
+            return [pairs.second(winners, outs[0].shape)]
 
         def better(a, s, b, t):
             wins = e.compare(select_prim.direction, a, b, unit)

@@ -21,7 +21,7 @@ from minijax.primitives.varying import cast_replicated_to
 from minijax.run.arrays.array import Array, ArrayLike
 
 
-def zeros_like_aval(aval: ShapedArray) -> Array:
+def zeros_like_aval(aval: Any) -> Any:
     """An array of zeros of type `aval`, or the zero of a user-defined type."""
     if aval.is_high:
         return aval.vspace_zero()
@@ -58,7 +58,7 @@ def instantiate(tangent: Any) -> Any:
     return zeros_like_aval(tangent.aval) if type(tangent) is Zero else tangent
 
 
-Zero.instantiate = instantiate
+Zero.instantiate = instantiate  # pyright: ignore[reportAttributeAccessIssue]
 
 
 class ZeroJvp(Primitive):
@@ -80,7 +80,7 @@ class AddAny(FirstOrder):
     def sharding_rule(self, mesh, avals, outs, **params):
         return [(merged_entries(self.name, [a.entries for a in avals]) if avals[0]._sharding else avals[0].entries)]
 
-    reduction_state = state_of_terms
+    reduction_state: Any = state_of_terms
 
     def lower(self, e, ins, outs, x, y):
         return [e.binary("or" if outs[0].dtype == np.bool_ else "add", x, y, outs[0])]
@@ -99,7 +99,7 @@ class AddAny(FirstOrder):
         return self.bind_all([x, y], {}), [d]
 
 
-def aligned(axis: Axis, x: Any, y: Any, dx: int | None, dy: int | None) -> tuple[Any, Any, int | None]:
+def aligned(axis: Axis, x: Any, y: Any, dx: Any, dy: Any) -> tuple[Any, Any, int | None]:
     """Moves the batch axes of two operands to one position, that of `y` if it has one; returns (x, y, position)."""
     if dx == dy:
         return x, y, dx
@@ -116,15 +116,15 @@ fold_as(Folding.PLAIN, add_any_p)
 
 def add_any(x: ArrayLike, y: ArrayLike) -> Array:
     """The sum of two tangents or cotangents; extended dtypes and user-defined types define their own."""
-    aval = typeof(x)
+    aval: Any = typeof(x)
     if aval.is_high:
         return aval.vspace_add(x, y)
     dtype = aval.dtype
     return dtype._rules.add(dtype, x, y) if dtypes.is_extended(dtype) else add_any_p.bind(x, y)
 
 
-ShapedArray.vspace_zero = zeros_like_aval
-ShapedArray.vspace_add = lambda self, x, y: add_any(x, y)
+ShapedArray.vspace_zero = zeros_like_aval  # pyright: ignore[reportAttributeAccessIssue]
+ShapedArray.vspace_add = lambda self, x, y: add_any(x, y)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def add_zeros(x: Any, y: Any) -> Any:
