@@ -402,7 +402,8 @@ def position_function(name: str, find: Callable, what: str, nan: str, example: s
           {example}
         """
         check_out(name, out)
-        return find(*arrays(name, a), axis=axis if axis is None else operator.index(axis), keepdims=bool(keepdims))
+        number = static_axis(axis) if axis is None or isinstance(axis, str) else operator.index(axis)
+        return find(*arrays(name, a), axis=number, keepdims=bool(keepdims))
 
     texts = dict(name=name, what=what, nan=nan, example=example)
     return fused(whole=True)(named(place, name, filled(place, texts)))

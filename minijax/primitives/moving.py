@@ -228,14 +228,13 @@ def _with_axis_at(x: Any, dim: int | None, d: int, axis: Any) -> Any:
     return broadcast_axis(x, axis, d) if dim is None else move_axis(x, dim, d)
 
 
-class ReduceSum(AxisWise, FirstOrder, Linear1):
+class ReduceSum(FirstOrder, Linear1):
     """The sum over `axes`."""
 
     name = "reduce_sum"
     sharding_param = "out_sharding"
 
     # Not in `infer`, whose results are cached without the options in their key.
-    numbers, drops = ("axes",), "axes"
 
     def typed(self, avals, params):
         if avals[0].dtype in _HALVES and not config.allow_f16_reductions.value and self._adds(avals[0], **params):
@@ -280,6 +279,12 @@ class ReduceSum(AxisWise, FirstOrder, Linear1):
         return broadcast_in_dim_p.bind(
             ct, shape=aval.shape, broadcast_dimensions=other_axes(aval.ndim, axes), sharding=whole
         )
+
+    def batch(self, axis, operands, dims, *, axes, out_sharding):
+        axes, d = batched_axes(axes, dims[0])
+        if out_sharding is not None:
+            out_sharding = with_batch_dim(out_sharding, d, axes_of(axis.entry), None)
+        return [self.bind(operands[0], axes=axes, out_sharding=out_sharding)], [d]
 
 
 def reduced_aval(name: str, x: ShapedArray, axes: Sequence[int]) -> ShapedArray:

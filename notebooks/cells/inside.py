@@ -330,8 +330,7 @@ for primitive in {eqn.primitive: None for eqn in closed.jaxpr.eqns}:
     print(f"{primitive.name}: {type(primitive).__name__}")
     for rule in rule_names:
         method = getattr(type(primitive), rule)
-        own = primitive.has(rule)
-        place = f"{method.__qualname__} in {where(method)}" if own else "none"
+        place = f"{method.__qualname__} in {where(method)}" if method else "none"
         print(f"    {rule:10s} {place}")
 
 # %% [markdown]

@@ -116,6 +116,9 @@ def test_einsum():
                 s.jnp.ones((4, 8)),
             ),
             lambda s: s.jaxpr(lambda x: s.lax.reduce_sum(x, (0,), out_sharding=s.P("x")), s.sharded_both),
+            lambda s: s.jaxpr(
+                s.jax.vmap(lambda x: s.lax.reduce_sum(x, (0,), out_sharding=s.P("y"))), s.jnp.ones((3, 8, 4))
+            ),
         ],
         set_mesh="explicit_mesh",
         **GIVEN,
