@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minijax.base import errors
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary
 from minijax.ir.trace import Tracer
 
 
@@ -13,15 +13,12 @@ def concrete_value(x: Any) -> Any:
     return x.concrete_value() if isinstance(x, Tracer) else x
 
 
+@boundary
 def concrete_or_error(force: Callable | None, val: Any, context: str = "") -> Any:
     """Returns `force(val)`, or `val` if `force` is None. Raises ConcretizationTypeError for a traced value."""
-    try:
-        if isinstance(val, Tracer):
-            known = val.to_concrete_value()
-            if known is None:
-                raise errors.ConcretizationTypeError(val, context)
-            val = known
-        return val if force is None else force(val)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    if isinstance(val, Tracer):
+        known = val.to_concrete_value()
+        if known is None:
+            raise errors.ConcretizationTypeError(val, context)
+        val = known
+    return val if force is None else force(val)

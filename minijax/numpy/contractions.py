@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax.base import cache, dims, dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary
 from minijax.base.symbolic.dimension import is_int
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.fused import fused
@@ -173,19 +173,16 @@ def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
     return best[1]
 
 
+@boundary
 def _planned(subscripts: Any, operands: tuple, optimize: Any) -> tuple[list, tuple[str, ...], str, tuple]:
-    try:
-        equation, operands = _equation(subscripts, operands)
-        values = arrays("einsum", *operands)
-        check_no_float0("einsum", *values)
-        shapes = tuple(typeof(x).shape for x in values)
-        inputs, output = _parse(equation, tuple(map(len, shapes)))
-        if isinstance(optimize, (list, tuple)):
-            optimize = tuple(map(tuple, optimize))
-        return values, inputs, output, _path(inputs, output, shapes, optimize)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    equation, operands = _equation(subscripts, operands)
+    values = arrays("einsum", *operands)
+    check_no_float0("einsum", *values)
+    shapes = tuple(typeof(x).shape for x in values)
+    inputs, output = _parse(equation, tuple(map(len, shapes)))
+    if isinstance(optimize, (list, tuple)):
+        optimize = tuple(map(tuple, optimize))
+    return values, inputs, output, _path(inputs, output, shapes, optimize)
 
 
 def einsum(

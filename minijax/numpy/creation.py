@@ -11,7 +11,7 @@ import numpy as np
 from minijax.base import dims, dtypes, errors, tree
 from minijax.base.dims import as_index
 from minijax.base.dtypes import DTypeLike
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary, hide_frames
 from minijax.base.symbolic.dimension import is_dim
 from minijax.dispatch.fused import fused
 from minijax.ir import state
@@ -60,18 +60,15 @@ def concrete(x: Any, name: str, argument: str) -> Any:
     return np.asarray(x)[()] if isinstance(x, Array) else x
 
 
+@boundary
 def host_ints(name: str, xs: Any) -> list[int]:
     """A sequence of concrete ints or symbolic dimensions as a list."""
-    try:
-        ints = np.asarray(
-            [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
-        )
-        if ints.size and ints.dtype.kind not in "iu" and not all(map(is_dim, ints.flat)):
-            raise TypeError(f"{name}: expected integers, got {ints.dtype}")
-        return [as_index(i) for i in ints.reshape(-1)]
-    except Exception as error:
-        hide_frames(error)
-        raise
+    ints = np.asarray(
+        [concrete(x, name, "indices") for x in xs] if isinstance(xs, Sequence) else concrete(xs, name, "")
+    )
+    if ints.size and ints.dtype.kind not in "iu" and not all(map(is_dim, ints.flat)):
+        raise TypeError(f"{name}: expected integers, got {ints.dtype}")
+    return [as_index(i) for i in ints.reshape(-1)]
 
 
 # ---- from values -------------------------------------------------------------------------------------

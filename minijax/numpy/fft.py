@@ -12,7 +12,7 @@ from minijax.base import dtypes
 from minijax.base.documentation import document_module, filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary
 from minijax.base.util import named
 from minijax.composed.arrays.fft import FftType, fft as lax_fft
 from minijax.numpy import complex_parts, padding, reductions, shaping, subscripts, ufuncs
@@ -94,20 +94,17 @@ def _normalized(spectrum: Any, lengths: tuple[int, ...], norm: str | None, forwa
     return ufuncs.multiply(spectrum, ufuncs.divide(1, scale) if forward else scale)
 
 
+@boundary
 def _transform(name: str, kind: FftType, a: Any, s: Any, axes: Axes, norm: str | None, forward: bool) -> Any:
     """The transform `kind`, scaled by `norm` as a forward or an inverse transform."""
-    try:
-        a, s = _checked(name, a, s, axes, norm)
-        if axes is None:
-            x, lengths = _with_lengths(a, kind, s, a.ndim if s is None else len(s))
-            return _normalized(_transform_last(x, kind, lengths), lengths, norm, forward)
-        last = tuple(range(-len(axes), 0))
-        x, lengths = _with_lengths(shaping.moveaxis(a, axes, last), kind, s, len(axes))
-        spectrum = _normalized(_transform_last(x, kind, lengths), lengths, norm, forward)
-        return shaping.moveaxis(spectrum, last, axes)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    a, s = _checked(name, a, s, axes, norm)
+    if axes is None:
+        x, lengths = _with_lengths(a, kind, s, a.ndim if s is None else len(s))
+        return _normalized(_transform_last(x, kind, lengths), lengths, norm, forward)
+    last = tuple(range(-len(axes), 0))
+    x, lengths = _with_lengths(shaping.moveaxis(a, axes, last), kind, s, len(axes))
+    spectrum = _normalized(_transform_last(x, kind, lengths), lengths, norm, forward)
+    return shaping.moveaxis(spectrum, last, axes)
 
 
 def _single_axis(name: str, axis: Any) -> Axes:
@@ -235,17 +232,14 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
     return ufuncs.divide(places, array(d * n, dtype=dtype, device=device))
 
 
+@boundary
 def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
-    try:
-        x = value(name, x)
-        if axes is None:
-            axes = tuple(range(x.ndim))
-        if isinstance(axes, int):
-            return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
-        return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    x = value(name, x)
+    if axes is None:
+        axes = tuple(range(x.ndim))
+    if isinstance(axes, int):
+        return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
+    return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:

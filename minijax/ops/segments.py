@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base.dims import as_index
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary
 from minijax.base.util import named
 from minijax.indexing.language import Options
 from minijax.ir.types import typeof
@@ -62,17 +62,14 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
     return named(function, name, explained)
 
 
+@boundary
 def _count(name: str, ids: Any, num_segments: Any) -> int:
-    try:
-        if num_segments is None:
-            num_segments = ufuncs.add(reductions.max(ids), 1)
-        count = as_index(creation.concrete(num_segments, name, "num_segments"))
-        if count < 0:
-            raise ValueError(f"{name}: num_segments must be non-negative, got {count}")
-        return count
-    except Exception as error:
-        hide_frames(error)
-        raise
+    if num_segments is None:
+        num_segments = ufuncs.add(reductions.max(ids), 1)
+    count = as_index(creation.concrete(num_segments, name, "num_segments"))
+    if count < 0:
+        raise ValueError(f"{name}: num_segments must be non-negative, got {count}")
+    return count
 
 
 segment_sum = _segment("segment_sum", "add", reductions.sum, lambda dtype: 0, "sums")

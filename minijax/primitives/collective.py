@@ -14,7 +14,7 @@ import numpy as np
 
 from minijax.base import config, dtypes, tree
 from minijax.base.dims import canonical_axis
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.result_types import vma_rule
@@ -451,13 +451,10 @@ def axis_size(axis_name: Hashable) -> int:
     return size_of_axes(axis_name, "axis_size")
 
 
+@boundary
 def size_of_axes(axis_name: Hashable, function: str) -> int:
     """As `axis_size`; an error names the calling `function`."""
-    try:
-        return prod(state.axis_size(name, function) for name in names_of(axis_name))
-    except Exception as error:
-        hide_frames(error)
-        raise
+    return prod(state.axis_size(name, function) for name in names_of(axis_name))
 
 
 def _check_groups(groups: Any) -> Groups:
@@ -470,29 +467,23 @@ def _check_groups(groups: Any) -> Groups:
     return groups
 
 
+@boundary
 def _group_size(axis_name: Any, groups: Groups, function: str, must_be_equal: bool = True) -> int:
     """The size of the first group. Raises ValueError if `must_be_equal` and the groups differ in size."""
-    try:
-        size = size_of_axes(axis_name, function)
-        if groups is None:
-            return size
-        if must_be_equal and len({len(group) for group in groups}) > 1:
-            raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
-        return len(groups[0])
-    except Exception as error:
-        hide_frames(error)
-        raise
+    size = size_of_axes(axis_name, function)
+    if groups is None:
+        return size
+    if must_be_equal and len({len(group) for group in groups}) > 1:
+        raise ValueError(f"axis_index_groups must all be the same size, got {groups}")
+    return len(groups[0])
 
 
+@boundary
 def _group_params(function: str, axis_name: Any, groups: Any, tiled: bool) -> dict:
     """The parameters that all_gather and reduce_scatter share."""
-    try:
-        groups = _check_groups(groups)
-        size = _group_size(axis_name, groups, function)
-        return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    groups = _check_groups(groups)
+    size = _group_size(axis_name, groups, function)
+    return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:

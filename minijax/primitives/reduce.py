@@ -11,7 +11,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary
 from minijax.base.util import named
 from minijax.ir.primitive import FirstOrder, Folding, Primitive, fold_as
 from minijax.ir.result_types import sharded_without_axes
@@ -246,12 +246,9 @@ fold_as(Folding.EXACT, reduce_max_p, reduce_min_p, argmax_p, argmin_p)
 fold_as(Folding.PLAIN, reduce_and_p, reduce_or_p)
 
 
+@boundary
 def _axes(axes: Sequence[int]) -> tuple[int, ...]:
-    try:
-        return tuple(map(operator.index, axes))
-    except Exception as error:
-        hide_frames(error)
-        raise
+    return tuple(map(operator.index, axes))
 
 
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = None) -> Array:

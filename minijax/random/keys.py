@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import config, dims, dtypes, errors
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary, hide_frames
 from minijax.composed.random import (
     NAMED_IMPLS,
     UINT32,
@@ -137,14 +137,11 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
     return _seeded("key", seed, _impl_of("key", impl, dtype))
 
 
+@boundary
 def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
-    try:
-        if impl is not None and dtype is not None:
-            raise ValueError(f"{name}: Cannot specify both `impl` and `dtype`")
-        return resolve_impl(impl if dtype is None else dtype)
-    except Exception as error:
-        hide_frames(error)
-        raise
+    if impl is not None and dtype is not None:
+        raise ValueError(f"{name}: Cannot specify both `impl` and `dtype`")
+    return resolve_impl(impl if dtype is None else dtype)
 
 
 def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
@@ -218,19 +215,16 @@ def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
         raise
 
 
+@boundary
 def single_key(name: str, key: Any) -> tuple[Array, bool]:
     """(typed key, whether `key` was raw words). Raises ValueError for an array of keys."""
-    try:
-        typed, raw = as_keys(key, warn=True)
-        if typeof(typed).shape:
-            raise ValueError(
-                f"{name} accepts a single key, but was given a key array of shape {typeof(key).shape} != (). "
-                "Use jax.vmap for batching."
-            )
-        return typed, raw
-    except Exception as error:
-        hide_frames(error)
-        raise
+    typed, raw = as_keys(key, warn=True)
+    if typeof(typed).shape:
+        raise ValueError(
+            f"{name} accepts a single key, but was given a key array of shape {typeof(key).shape} != (). "
+            "Use jax.vmap for batching."
+        )
+    return typed, raw
 
 
 def _like(keys: Array, raw: bool) -> Array:
