@@ -28,6 +28,28 @@ GIVEN = {
 }
 
 
+def test_results_of_values_without_a_mesh_have_the_mesh_that_is_set_where_jax_gives_it():
+    def meshes(s, *functions):
+        found, x = [], np.ones((4, 8), np.float32)
+        s.jax.make_jaxpr(lambda: found.extend(str(s.jax.typeof(f(x)).sharding.mesh.shape) for f in functions))()
+        return found
+
+    same(
+        [
+            lambda s: meshes(
+                s,
+                s.lax.sin,
+                lambda x: s.lax.add(x, x),
+                lambda x: s.lax.select(x > 0, x, x),
+                lambda x: s.lax.convert_element_type(x, "int32"),
+                lambda x: s.lax.clamp(0.0, x, 1.0),
+                lambda x: s.lax.concatenate([x, x], 0),
+            )
+        ],
+        set_mesh="explicit_mesh",
+    )
+
+
 def test_types_of_arrays():
     same(
         [

@@ -182,6 +182,22 @@ def test_a_concrete_predicate_chooses_in_python_while_jit_is_disabled():
     same(program)
 
 
+@pytest.mark.oracle
+def test_a_predicate_that_derivatives_know_chooses_in_python_while_jit_is_disabled():
+    def program(jax, lax):
+        chosen = []
+
+        def side(name, factor):
+            return lambda x: chosen.append(name) or x * factor
+
+        with jax.disable_jit():
+            pushed = jax.grad(lambda x: lax.cond(x, side("then", 2.0), side("else", 3.0), x))(-1.0)
+            picked = jax.grad(lambda x: lax.switch(x.astype(int), [side("0", 4.0), side("1", 5.0)], x))(1.0)
+        return pushed, picked, chosen
+
+    same(program)
+
+
 def test_a_fresh_branch_does_not_compile_again():
     def call():
         return our_lax.cond(True, lambda y: our_jnp.sin(y), lambda y: our_jnp.cos(y), X)
