@@ -34,51 +34,35 @@ LIBRARIES = (
 FACES = ("interpreters", "extend", "lax", "tools")
 LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
-# Lines of code a room may have; a rise has its reason on a line of its own. "": the faces, and what has no room.
-# ir +90: structures of jaxprs, one look-up of a type; hlo +140: templates of lines; dispatch +190: replay, shared
-# executables, jitted calls of plain arguments; base +10, transforms +20, numpy +30: what these need of them. dispatch
-# +110, run +40: calls that are found by their arguments alone, and launched in a frame of the thread's own.
-# base, dispatch, transforms +10, numpy, ir, primitives +20: warnings once per traced function, references that are passed
-# as arrays, constants of collectives, sums of einsum in the preferred type. dispatch +50: large constants that XLA
-# folds stay constants; ir +20: numbers with a dtype; ir +35, api +5, higher +5: manual axes and shards are no tuples,
-# traced functions can be called. base +85, ir +10, higher +10, api +5: names, paths and comparisons of trees that call no
-# constructor of a user's class. calls +15, api +10: `checkpoint` keeps chosen operands apart.
-# api +20: `jax.ad`. ir +10, transforms +5, calls +5: errors say where a reference came from. primitives +20, api +25: the
-# functions that a tip names, axes and sizes as arrays, tolerances of derivative checks by dtype.
-# run +60, dispatch +40, partition +5: programs compiled for devices that are not attached, and the layouts XLA chose.
-# api +145: the order of TPUs in meshes. hlo +55: calls of the host from programs for TPUs. higher +10: unrolled steps are
-# put together sixteen at a time. experimental +10, scipy +10: products of sparse arrays of two dtypes, sizes of transforms
-# and segments in every form that users give. run +75: names of machines, and figures of GPUs.
-# base +90: docstrings go on with NumPy's and SciPy's. numpy +405: texts of docstrings that similar functions share, and
-# the imports of six files that were parts of longer ones. scipy +60: a line a public module for its docstrings.
-# run +80: what needed the memory, where there is not enough; base +10, primitives +20: errors that tell what to do.
-# hlo, primitives, composed +5: `pbroadcast` and inverse real transforms of several axes on GPUs, memories of arguments that
-# their types do not tell. base +50, ir, partition, run, api +20: what notebooks show of jaxprs, stages and shardings.
-# kernels: Pallas' language and interpreter, 2,300 lines, and the modules of its two compilers; run +80: bytecode of these
-# modules. composed +110: views of references in other orders of axes, and of other bits, slices longer than an axis.
-# experimental +110: the faces. kernels +900: kernels over cores, pipelines within kernels, operations of SparseCores.
-# base +5, ir +15, run +10, primitives +45, indexing +10, transforms, calls +5, higher, composed +15, api +40, numpy +55:
-# every message of tests/support/mistakes.txt ends with what to do. interop +10: files of private modules. base +10, ir,
-# partition, hlo +5: what notebooks show of objects, by their MIME types; the memory spaces of references.
-# explaining: readers of three texts, costs, memory over time, and differences of programs; ir +15: jaxprs printed with
-# one equation a line.
-# interop +10: `minijax doctor`. explaining: what makes a NaN or keeps a tracer alive, and what is wrong with an installation.
+# Lines of code that a room may have, and the reason of the last rise. "": the faces, and modules without a room.
 ROOM_LINES = {
-    "base": 3_760, "partition": 1_145, "ir": 2_845, "hlo": 2_395, "run": 4_230, "primitives": 6_820, "indexing": 530,
-    "transforms": 1_105, "calls": 1_420, "dispatch": 2_760, "higher": 2_365, "composed": 4_560, "api": 5_805,
-    "interop": 2_465, "ops": 80, "numpy": 7_540, "scipy": 4_805, "random": 1_140, "nn": 640, "image": 180,
-    "example_libraries": 400, "kernels": 11_700, "explaining": 2_900, "experimental": 5_700, "": 785,
-}  # fmt: skip
-# explaining: what a program did and why. base +1, run +105, interop +12: the option, the line and the time of the last
-# compilation that show long work, and `minijax --report`.
-# higher +5: types of overloads. calls +50, transforms -50, ir -15: custom rules are operations, and no trace has methods for them.
-# ir +35, primitives, transforms +5: each rule is a protocol, and an absent one is reported where it is looked up.
-# ir +15, interop -15: values that are known while tracing.
-# run +35: the hit rate of the cache of compiled programs.
-# kernels +1,300: cores, pipelines and SparseCores. kernels +3,100: the fuser, where functions around a kernel become part of it, and kernels for users in two folders of
-# `ops`; experimental +400: the faces of these.
-# The rooms together.
-PACKAGE_LINES, CORE_LINES = 76_800, 39_660
+    "base": (3_760, "option and line of long work"),
+    "partition": (1_145, "pages of shardings in notebooks"),
+    "ir": (2_845, "a protocol for each rule, values that are known while tracing"),
+    "hlo": (2_395, "calls of the host from programs for TPUs"),
+    "run": (4_230, "hit rate of the cache of compiled programs"),
+    "primitives": (6_820, "advice in messages"),
+    "indexing": (530, "advice in messages"),
+    "transforms": (1_105, "absent rules are reported where they are looked up"),
+    "calls": (1_420, "custom rules are operations, and no trace has methods for them"),
+    "dispatch": (2_760, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),
+    "higher": (2_365, "types of overloads"),
+    "composed": (4_560, "views of references in other orders of axes, and of other bits"),
+    "api": (5_805, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),
+    "interop": (2_465, "`minijax doctor`"),
+    "ops": (80, "first cap"),
+    "numpy": (7_540, "warnings as often as jax's"),
+    "scipy": (4_805, "a line a public module for its docstrings"),
+    "random": (1_140, "first cap"),
+    "nn": (640, "first cap"),
+    "image": (180, "first cap"),
+    "example_libraries": (400, "first cap"),
+    "kernels": (11_700, "cores, pipelines, the fuser, and kernels for users"),
+    "explaining": (2_900, "`explain`, `report`, `find_nan`, `find_leak`, `doctor`"),
+    "experimental": (5_700, "faces of kernels for users"),
+    "": (785, "`jax.ad`"),
+}
+PACKAGE_LINES, CORE_LINES = 76_800, 39_660  # of the rooms together, and of those from base to api
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
@@ -492,7 +476,7 @@ def test_each_room_stays_within_its_cap():
     for name, text in package.texts().items():
         room = (name.split(".") + [""])[1]
         rooms[room if room in ROOM_LINES else ""] += code_lines(text, package.trees()[name])
-    assert {room: (n, ROOM_LINES[room]) for room, n in rooms.items() if n > ROOM_LINES[room]} == {}
+    assert {room: (n, ROOM_LINES[room]) for room, n in rooms.items() if n > ROOM_LINES[room][0]} == {}
     assert sum(rooms.values()) <= PACKAGE_LINES and sum(rooms[room] for room in ROOMS) <= CORE_LINES
 
 
