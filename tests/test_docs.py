@@ -56,7 +56,11 @@ def test_the_files_that_a_document_names_exist(name):
     links = re.findall(r"\]\(([^)#:]+)", text)
     assert [link for link in links if not ((ROOT / name).parent / link).exists()] == []
     paths = re.findall(r"`([\w./-]+/|[\w./-]*/[\w-]+\.py|(?:docs|tests|benchmarks|notebooks|\.ci)/[\w./-]+)`", text)
-    assert [path for path in paths if not any((folder / path).exists() for folder in (ROOT, ROOT / "minijax", ROOT / "tests"))] == []
+    assert [
+        path
+        for path in paths
+        if not any((folder / path).exists() for folder in (ROOT, ROOT / "minijax", ROOT / "tests"))
+    ] == []
 
 
 def test_a_text_block_is_compared_with_what_was_printed():
