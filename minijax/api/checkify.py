@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Sequence
+from itertools import repeat
 from math import prod
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from minijax.api.checkify_errors import (
     leaf_count,
 )
 from minijax.base import dtypes, source, tree
+from minijax.calls.bodied import CARRY, CONST, RESULT, Binder
 from minijax.calls.call import Call, closed_of
 from minijax.calls.custom_derivatives import custom_jvp_call_p, custom_jvp_p, custom_vjp_call_p, custom_vjp_p
 from minijax.composed.arrays import cumulative, fft, special
@@ -256,24 +258,25 @@ def _check(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
     return []
 
 
-def _call(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+def _call(checker: Checker, eqn: JaxprEqn, operands: Sequence, into: Binder = CONST, out: Binder = RESULT) -> list:
+    """Calls checked bodies, (error, inputs) -> (error, results); `into` and `out` are the binders of the error."""
     primitive, params = eqn.primitive, eqn.params
-    checked = _checked_for(checker, primitive.body(params))
-    leaves = checker.error.flat()
-    n, m = len(operands), len(eqn.outvars)
-    ins = [*(None for _ in leaves), *range(n)]
-    outs = [*(None for _ in range(len(checked.closed.outvars) - m)), *range(m)]
-    call = primitive.calling(params, checked.closed, [*leaves, *operands], ins, outs)
-    return _take_error(checker, [checked], primitive.bind_all(*call))
+    checked = [_checked_for(checker, body) for body in primitive.bodies(params)]
+    leaves, (ins, outs) = checker.error.flat(), primitive.binders(params)
+    ins, outs = [*repeat(into, len(leaves)), *ins], [*repeat(out, leaf_count(checked[0].kinds)), *outs]
+    results = primitive.bound(params, [c.closed for c in checked], [*leaves, *operands], ins, outs)
+    return _take_error(checker, checked, results)
 
 
 def _cond(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
-    index, *rest = operands
-    branches = eqn.params["branches"]
-    _extend_error(checker, *branches)
-    checked = [_checked_for(checker, b) for b in branches]
-    params = {**eqn.params, "branches": tuple([c.closed for c in checked])}
-    return _take_error(checker, checked, cond_p.bind_all([index, *checker.error.flat(), *rest], params))
+    _extend_error(checker, *eqn.params["branches"])
+    return _call(checker, eqn, operands)
+
+
+def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
+    _extend_error(checker, eqn.params["jaxpr"])
+    _carry_error(checker)
+    return _call(checker, eqn, operands, CARRY, CARRY)
 
 
 def _carry_error(checker: Checker) -> int:
@@ -281,18 +284,6 @@ def _carry_error(checker: Checker) -> int:
     leaves = [as_array_or_constant(x) for x in checker.error.flat()]
     checker.error = Error.of_flat(checker.error.effects(), checker.error._metadata, leaves)
     return len(leaves)
-
-
-def _scan(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
-    closed, n = eqn.params["jaxpr"], eqn.params["num_consts"]
-    _extend_error(checker, closed)
-    checked = _checked_for(checker, closed)
-    k = _carry_error(checker)
-    # (error, constants, carry, slices) -> (constants, error, carry, slices)
-    body = permute_jaxpr(checked.closed, (*range(k, k + n), *range(k), *range(k + n, len(checked.closed.invars))))
-    params = {**eqn.params, "jaxpr": body, "num_carry": eqn.params["num_carry"] + k}
-    values = [*operands[:n], *checker.error.flat(), *operands[n:]]
-    return _take_error(checker, [checked], scan_p.bind_all(values, params))
 
 
 def _while(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
@@ -342,7 +333,7 @@ def _shard_map(checker: Checker, eqn: JaxprEqn, operands: Sequence) -> list:
         checked = _checked_shard_map_body(closed_of(jaxpr), checker.enabled, len(mesh.axis_names))
     k = len(checked.closed.outvars) - len(eqn.outvars)
     outs = [*(P(*mesh.axis_names) for _ in range(k)), *params["out_specs"]]
-    results = shard_map_p.bound(params, checked.closed, operands, params["in_specs"], outs)
+    results = shard_map_p.bind_sharded(params, checked.closed, operands, params["in_specs"], outs)
     checker.error = checker.error.then(Error.of_flat(checked.kinds, checked.metadata, results[:k]))
     return results[k:]
 

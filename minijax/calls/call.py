@@ -1,23 +1,20 @@
 """Base classes of primitives that call one jaxpr; their rules are derived from those of the jaxpr."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minijax.base import cache
-from minijax.base.mask import Mask
+from minijax.calls.bodied import CONST, RESULT, Binders, Bodied, Bodies, Residuals, Role, numbered
 from minijax.ir import state
 from minijax.ir.hitypes import AvalQDD
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, substituted
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun
-from minijax.ir.types import Zero, hi_classes
-from minijax.primitives.zeros import nonzero_mask
+from minijax.ir.types import hi_classes
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import dereferenced, discharge_jaxpr, discharged
-from minijax.transforms.jvp import jvp_flat, jvp_jaxpr
+from minijax.transforms.discharge import discharged
+from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
-from minijax.transforms.partial_eval_custom import EqnParts, Policy, partial_eval_jaxpr_custom
-from minijax.transforms.prune import prune_closed
 
 Places = Sequence[int | None]  # indices of inputs or results; None for a new one
 
@@ -66,10 +63,12 @@ class Inlined(Primitive):
         return "" if type(self).lower is Inlined.lower else super().label(stack, params)
 
 
-class Call(Inlined):
+class Call(Inlined, Bodied):
     """A call of a jaxpr: each rule transforms the body and calls the result in the same way."""
 
-    dce_inside = True
+    linearize: Any = None  # the jvp of its body suffices
+    partial_eval: Any = None
+    lift: Any = None
 
     def calling(
         self, params: dict, closed: ClosedJaxpr, operands: Sequence, ins: Places, outs: Places
@@ -80,31 +79,25 @@ class Call(Inlined):
         """
         return list(operands), {**params, self.body_name: closed}
 
-    def parts(self, params: dict) -> tuple[dict, dict]:
-        """The parameters from which those of the known and the staged call are derived."""
-        return params, params
+    def bodies(self, params):
+        return (self.body(params),)
 
-    def jvp(self, primals, tangents, **params):
-        body, nonzeros = self.body(params), nonzero_mask(tangents)
-        with self.body_context(params):
-            pushed, out_nonzeros = jvp_jaxpr(body, nonzeros, (False,) * len(body.outvars))
-        every, n = range(len(primals)), len(out_nonzeros)
-        ins, outs = [*every, *nonzeros.marked(every)], [*range(n), *out_nonzeros.marked(range(n))]
-        results = self.bind_all(*self.calling(params, pushed, [*primals, *nonzeros.marked(tangents)], ins, outs))
-        return split_tangents(results[:n], results[n:], out_nonzeros)
+    def binders(self, params):
+        body = self.body(params)
+        return numbered((Role.CONST, len(body.invars))), numbered((Role.RESULT, len(body.outvars)))
+
+    def call_of(self, params, bodies, operands, ins, outs):
+        return self.calling(params, bodies[0], operands, [b.number for b in ins], [b.number for b in outs])
+
+    def residuals(self, params, known, others, ins, outs):
+        split = forwarding(known, others, outs)
+        # Each call gets a jaxpr of its own: those of equal calls are printed apart, as jax's are.
+        return split._replace(known=[b.replace(jaxpr=b.jaxpr.replace()) for b in split.known])
 
     def batch(self, axis, operands, dims, **params):
         closed, out_dims = batch_jaxpr_axes(self.body(params), axis, tuple(dims))
         call = self.calling(params, closed, operands, range(len(operands)), range(len(out_dims)))
         return self.bind_all(*call), list(out_dims)
-
-    def discharge(self, operands: Sequence, refs: Sequence, **params: Any) -> tuple[list, dict, Callable]:
-        """See `DischargeableCall`."""
-        body = self.body(params)
-        n = len(body.outvars)
-        values = dereferenced(operands, body.debug_info)
-        call = self.calling(params, discharge_jaxpr(body), values, range(len(operands)), range(n))
-        return *call, lambda results: (results[:n], results[n:])
 
     def to_lo(self, operands, params):
         low = lower_hi_jaxpr(self.body(params))
@@ -113,44 +106,13 @@ class Call(Inlined):
         outs = [*(None for _ in low.hi_indices(low.last_types)), *low.hi_indices(low.out_types)]
         return low.raise_values(operands, self.bind_all(*self.calling(params, low.closed, values, ins, outs)))
 
-    def names_axis(self, params):
-        return names_in(self.body(params))
 
-    def dce(self, used, eqn):
-        body, used = self.body(eqn.params), Mask(used)
-        closed, used_in = prune_closed(body, used)
-        if closed is body:
-            return list(used_in), eqn
-        ins, outs = used_in.marked(range(len(used_in))), used.marked(range(len(used)))
-        invars, params = self.calling(eqn.params, closed, used_in.marked(eqn.invars), ins, outs)
-        outvars = used.marked(eqn.outvars)
-        return list(used_in), eqn.replace(params=params, effects=closed.effects, invars=invars, outvars=outvars)
-
-    def partial_eval_custom(self, eqn: JaxprEqn, unknown_in: Sequence[bool], policy: Policy | None) -> EqnParts:
-        unknown = Mask(unknown_in)
-        pe = partial_eval_jaxpr_custom(self.body(eqn.params), unknown, policy, (True,) * len(eqn.outvars))
-        known_ins, unknown_ins = unknown.partition(range(len(unknown)))
-        known_outs = pe.out_unknown.unmarked(range(len(eqn.outvars)))
-        known_in = unknown.unmarked(eqn.invars)
-        known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
-        # A residual may be an input or a result, both of the known jaxpr and of the call.
-        results, saved = pe.known.jaxpr.outvars[: len(known_out)], pe.known.jaxpr.outvars[len(known_out) :]
-        outside = dict(zip(results, known_out, strict=True)) | dict(zip(pe.known.jaxpr.invars, known_in, strict=True))
-        fresh = {v: Var(v.aval) for v in saved if v not in outside}
-        residuals = [*substituted(saved, outside | fresh), *(known_in[i] for i in pe.input_residuals)]
-        closed = pe.known.replace(jaxpr=pe.known.jaxpr.replace(outvars=[*results, *fresh]))
-        known_params, staged_params = self.parts(eqn.params)
-        ins, known_params = self.calling(known_params, closed, known_in, known_ins, known_outs)
-        known = eqn.replace(params=known_params, invars=ins, outvars=[*known_out, *fresh.values()])
-        # The staged part recomputes the results, except for those that are residuals.
-        forwarded = {outside[v] for v in saved if v in results}
-        recomputed = Mask([v not in forwarded for v in eqn.outvars])
-        closed, _ = prune_closed(pe.staged, recomputed, True)
-        operands, places = [*residuals, *unknown.marked(eqn.invars)], [*(None for _ in residuals), *unknown_ins]
-        outs = recomputed.marked(range(len(recomputed)))
-        ins, staged_params = self.calling(staged_params, closed, operands, places, outs)
-        staged = eqn.replace(params=staged_params, invars=ins, outvars=recomputed.marked(eqn.outvars))
-        return EqnParts([known], [staged], unknown_out, [*fresh.values()], False, [*forwarded])
+def forwarding(known: Bodies, others: Bodies, outs: Binders, repeats: bool = False) -> Residuals:
+    """The residuals of a call: those that are operands or results of the known call are no new results of it."""
+    n = len(outs)
+    closed, sources = forwarded(known[0], n, (True,) * n, repeats)
+    new = [RESULT] * (len(closed.outvars) - n)
+    return Residuals([closed], others, new, sources[n:], [CONST] * len(sources[n:]))
 
 
 class ClosedCall(Call):
@@ -196,12 +158,6 @@ def _opened(jaxpr: Jaxpr) -> Jaxpr:
     return constants_to_inputs(jaxpr)
 
 
-def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> tuple[list, list]:
-    """Results and their tangents, with `Zero` for the results without a nonzero tangent."""
-    zeros = (Zero.from_primal_value(r) for r, nz in zip(results, nonzeros, strict=True) if not nz)
-    return list(results), Mask(nonzeros).merge(zeros, tangents)
-
-
 @state.traced_cache
 def forwarded(
     primal: ClosedJaxpr, results: int, held: tuple[bool, ...], repeats: bool = False
@@ -226,12 +182,3 @@ def forwarded(
                 at.setdefault(v, len(outvars))
             outvars.append(v)
     return ClosedJaxpr(primal.jaxpr.replace(outvars=outvars), primal.consts), tuple(sources)
-
-
-@cache.weak_cache
-def names_in(closed: ClosedJaxpr) -> tuple:
-    """The axis names to which the equations of a jaxpr refer."""
-    names: dict[Any, None] = {}
-    for eqn in closed.jaxpr.eqns:
-        names.update(dict.fromkeys(eqn.primitive.names_axis(eqn.params)))
-    return tuple(names)

@@ -8,7 +8,8 @@ import numpy as np
 
 from minijax.base import source, tree
 from minijax.base.errors import UnexpectedTracerError
-from minijax.calls.call import Inlined, names_in
+from minijax.calls.bodied import names_in
+from minijax.calls.call import Inlined
 from minijax.ir.body import trace_body
 from minijax.ir.trace import Tracer, checked_values
 from minijax.ir.types import typed_value, typeof
@@ -50,7 +51,7 @@ class Composite(Inlined):
         raise ValueError("JVP rule for composite not implemented. You can use `jax.custom_jvp` to add support.")
 
     def names_axis(self, params):
-        return names_in(params["jaxpr"])
+        return names_in(params["jaxpr"].jaxpr)
 
 
 composite_p = Composite()

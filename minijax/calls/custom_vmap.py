@@ -8,7 +8,8 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.base.mask import Mask
-from minijax.calls.call import Inlined, split_tangents
+from minijax.calls.bodied import split_tangents
+from minijax.calls.call import Inlined
 from minijax.calls.remat_opt import no_reverse_mode_error
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis

@@ -1,12 +1,11 @@
 """Calls lowered to separate functions with attributes for XLA: metadata, or where to compute."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from minijax.base.mask import Mask
-from minijax.calls.call import Call, Places, forwarded
+from minijax.calls.bodied import Bodied
+from minijax.calls.call import Call, forwarding
 from minijax.hlo.emitter import compute_attributes
-from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.rules import no_lowering
 from minijax.ir.types import Aval, Zero, typeof
@@ -14,8 +13,6 @@ from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import DischargeableCall
-from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.partial_eval import partial_eval_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -24,27 +21,10 @@ class MarkedCall(Call, DischargeableCall):
 
     at_once: Any = None  # compiled as a program when run eagerly
 
-    def linearize(self, nonzeros, primals, **params):
-        parts, nonzeros, every = linearize_jaxpr(self.body(params), Mask(nonzeros)), Mask(nonzeros), range(len(primals))
-        outs = range(len(parts.out_nonzeros))
-        results, residuals = self._known(params, parts.primal, primals, every, outs)
-        ins = [*(None for _ in residuals), *nonzeros.marked(every)]
+    linearize = Bodied.linearize
 
-        def push(*tangents):
-            operands = [*residuals, *tangents]
-            return self.bind_all(*self.calling(params, parts.tangent, operands, ins, parts.out_nonzeros.marked(outs)))
-
-        return results, parts.out_nonzeros, push
-
-    def _known(
-        self, params: dict, closed: ClosedJaxpr, operands: Sequence, ins: Places, outs: Places
-    ) -> tuple[list, list]:
-        """Runs a body, (operands) -> (results, residuals). Residuals that are operands are not returned by the call."""
-        n = len(outs)
-        closed, sources = forwarded(closed, n, (True,) * n, True)
-        results = self.bind_all(*self.calling(params, closed, operands, ins, outs))
-        values = [operands[i] if kind == "in" else results[i] for kind, i in sources]
-        return values[:n], values[n:]
+    def residuals(self, params, known, others, ins, outs):
+        return forwarding(known, others, outs, True)
 
     def transpose(self, cts, *operands, **params):
         linear, nonzero = Mask(map(is_undefined_primal, operands)), nonzero_mask(cts)
@@ -74,6 +54,7 @@ class PlacedCall(MarkedCall):
     """A call with a parameter, named by `spaces`, that holds the memory spaces of its results."""
 
     spaces: str
+    partial_eval = Bodied.partial_eval
 
     def infer(self, *avals, jaxpr, **params):
         return [aval.in_space(space) for aval, space in zip(jaxpr.out_avals, params[self.spaces], strict=True)]
@@ -90,16 +71,6 @@ class PlacedCall(MarkedCall):
     def added_space(self, aval: Aval) -> MemorySpace:
         """The memory space of a result that a transformation adds, e.g. a residual."""
         return aval.memory_space
-
-    def partial_eval(self, staging, operands, unknown_in, **params):
-        unknown = Mask(unknown_in)
-        pe = partial_eval_jaxpr(self.body(params), unknown, (False,) * len(params[self.spaces]))
-        known_ins, unknown_ins = unknown.partition(range(len(unknown)))
-        known_outs, unknown_outs = pe.out_unknown.partition(range(len(pe.out_unknown)))
-        results, residuals = self._known(params, pe.known, unknown.unmarked(operands), known_ins, known_outs)
-        values, ins = [*residuals, *unknown.marked(operands)], [*(None for _ in residuals), *unknown_ins]
-        call = self.calling(params, pe.unknown, values, ins, unknown_outs)
-        return pe.out_unknown.merge(results, staging.process(self, *call))
 
 
 class ComputeOn(PlacedCall):

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from minijax.base import config
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
-from minijax.calls.call import Call, forwarded, split_tangents
+from minijax.calls.bodied import split_tangents
+from minijax.calls.call import Call, forwarded
 from minijax.dispatch.operations import run_closed
 from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.ir import state
@@ -112,7 +113,7 @@ class Jit(Call, DischargeableCall):
     def lower(self, e, ins, outs, *operands, jaxpr, name, in_shardings, out_shardings, **params):
         return e.call_jaxpr(jaxpr, name, operands, specified(in_shardings), specified(out_shardings))
 
-    def bodies(self, params):
+    def jaxprs(self, params):
         return (params["jaxpr"].jaxpr,)
 
     def shardings(self, params):

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from minijax.base import dtypes, tree
-from minijax.base.mask import Mask
 from minijax.ir.body import Body, source_of, trace_body
 from minijax.ir.hitypes import full_type
 from minijax.ir.types import AbstractValue, varying_axes
@@ -92,17 +91,6 @@ def _advice(pairs: Sequence[tuple[AbstractValue, AbstractValue, str]]) -> str:
         return ""
     how = f" {casts[0]}." if len(casts) == 1 else f":\n{_as_list(casts)}"
     return f"This might be fixed by{how}\n\n"
-
-
-def fixpoint(step: Callable, flags: Sequence[bool]) -> tuple[Any, Mask]:
-    """Grows a carry's flags until `step(flags) -> (result, flags)` adds none. Returns that result and the flags."""
-    marked = Mask(flags)
-    while True:
-        result, out = step(marked)
-        wider = marked | out
-        if wider == marked:
-            return result, marked
-        marked = wider
 
 
 # ---- branches ---------------------------------------------------------------------------------------

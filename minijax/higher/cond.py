@@ -1,7 +1,7 @@
 """`cond` and `switch`: run one of several branches, chosen by an index."""
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Callable, Sequence
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import numpy as np
 from minijax.base import cache, config, dtypes, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
-from minijax.calls.call import names_in, split_tangents
+from minijax.calls.bodied import CONST, RESULT, Bodied, Residuals, Role, numbered
 from minijax.higher.check_bodies import check_branches
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.ir import context, effects, state
@@ -17,7 +17,7 @@ from minijax.ir.body import check_positional_aliases, merge_captured_inputs, tra
 from minijax.ir.check import check_params, is_closed, same_types, types_text
 from minijax.ir.concrete import concrete_value
 from minijax.ir.hitypes import full_type
-from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Var
+from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Folding, is_undefined_primal
 from minijax.ir.trace import JaxprTrace, eval_jaxpr
 from minijax.ir.types import token_type, typeof
@@ -25,16 +25,11 @@ from minijax.primitives.convert import convert, stop_gradient_p
 from minijax.primitives.counting import empty_of
 from minijax.primitives.elementwise import clamp, eq, ne, select_n
 from minijax.primitives.families import scalar_like
-from minijax.primitives.moving import as_array_or_constant, axis_to_front, broadcast_in_dim, move_axis
-from minijax.primitives.zeros import instantiate, nonzero_mask
+from minijax.primitives.moving import as_array_or_constant, axis_to_front, broadcast_in_dim
+from minijax.primitives.zeros import instantiate
 from minijax.transforms.batch import batch_jaxpr
-from minijax.transforms.discharge import dereferenced, discharge_jaxpr
-from minijax.transforms.jvp import jvp_jaxpr
-from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.lower_types import HiControlFlow
-from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts, PartialEvalCustom, Policy, partial_eval_jaxpr_custom
-from minijax.transforms.prune import prune_closed
+from minijax.transforms.partial_eval import permute_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -61,14 +56,11 @@ def _check_branch(number: int, first: ClosedJaxpr, branch: ClosedJaxpr) -> None:
             )
 
 
-class Cond(HiControlFlow):
+class Cond(Bodied, HiControlFlow):
     """Runs the branch whose number is the first operand on the other operands."""
 
     folding = Folding.EXACT
     name = "cond"
-    multiple_results = True
-    dce_inside = True
-    auto_pvary = False
 
     def check_equation(self, avals, params):
         check_params("cond", params, _PARAMS)
@@ -94,9 +86,6 @@ class Cond(HiControlFlow):
     def infer(self, index, *avals, branches, **how):
         return branches[0].out_avals
 
-    def effects(self, index, *avals, branches, **how):
-        return effects.join(*(b.effects for b in branches))
-
     def lower(self, e, ins, outs, index, *operands, branches, branches_platforms=None):
         ordered = list(dict.fromkeys(effect for b in branches for effect in ordered_in(b.jaxpr)))
 
@@ -111,56 +100,21 @@ class Cond(HiControlFlow):
         e.tokens.update(zip(ordered, results, strict=False))
         return results[len(ordered) :]
 
-    def discharge(self, operands, refs, *, branches, **how):
-        n = len(branches[0].outvars)
-        new_params = dict(how, branches=tuple(map(discharge_jaxpr, branches)))
-        return dereferenced(operands, branches[0].debug_info), new_params, lambda results: (results[:n], results[n:])
+    def bodies(self, params):
+        return params["branches"]
 
-    def jvp(self, primals, tangents, *, branches, **how):
-        nonzeros = nonzero_mask(tangents[1:])
-        out = either(jvp_jaxpr(b, nonzeros, _no_flags(branches))[1] for b in branches)
-        pushed = tuple(jvp_jaxpr(b, nonzeros, out)[0] for b in branches)
-        results = self.bind_all([*primals, *nonzeros.marked(tangents[1:])], dict(branches=pushed, **how))
-        return split_tangents(results[: len(out)], results[len(out) :], out)
+    def binders(self, params):
+        first = params["branches"][0]
+        ins = numbered((Role.INDEX, 1), (Role.CONST, len(first.invars)))
+        return ins, numbered((Role.RESULT, len(first.outvars)))
 
-    def linearize(self, nonzeros, primals, *, branches, **how):
-        nonzeros = tuple(nonzeros[1:])
-        out = either(linearize_jaxpr(b, nonzeros).out_nonzeros for b in branches)
-        splits = [linearize_jaxpr(b, nonzeros, out) for b in branches]
-        primal, linear = tuple(s.primal for s in splits), tuple(s.tangent for s in splits)
-        primal, linear = share_residuals(primal, linear, len(out))
-        results = self.bind_all(primals, dict(branches=primal, **how))
+    def call_of(self, params, bodies, operands, ins, outs):
+        return list(operands), {**params, "branches": tuple(bodies)}
 
-        def push(*tangents):
-            return self.bind_all([primals[0], *results[len(out) :], *tangents], dict(branches=linear, **how))
-
-        return results[: len(out)], out, push
-
-    def partial_eval(self, staging, operands, unknown_in, *, branches, **how):
-        if unknown_in[0]:
-            return staging.process(self, operands, dict(branches=branches, **how))
-        index, *rest = operands
-        known_in, unknown_in = (mask := Mask(unknown_in[1:])).partition(rest)
-        known, unknown, unknown_out = _partial_eval(branches, mask)
-        n = unknown_out.count(False)
-        known, unknown = share_residuals(known, unknown, n)
-        outs = self.bind_all([index, *known_in], dict(branches=known, **how))
-        unknown_outs = staging.process(self, [index, *outs[n:], *unknown_in], dict(branches=unknown, **how))
-        return unknown_out.merge(outs[:n], unknown_outs)
-
-    def partial_eval_custom(self, eqn, unknown_in, policy):
-        if unknown_in[0]:
-            return None
-        index, *rest = eqn.invars
-        mask = Mask(unknown_in[1:])
-        known_in, unknown_in = mask.partition(rest)
-        known, staged, unknown_out = _partial_eval_custom(eqn.params["branches"], mask, policy)
-        known_outs, unknown_outs = unknown_out.partition(eqn.outvars)
-        known, staged = share_residuals(known, staged, len(known_outs))
-        residuals = [Var(aval) for aval in known[0].out_avals[len(known_outs) :]]
-        first = _with_branches(eqn, known, [index, *known_in], [*known_outs, *residuals])
-        again = _with_branches(eqn, staged, [index, *residuals, *known_in, *unknown_in], eqn.outvars)
-        return EqnParts([first], [again], unknown_outs, residuals, False)
+    def residuals(self, params, known, others, ins, outs):
+        known, others = share_residuals(tuple(known), tuple(others), n := len(outs))
+        places = range(n, len(known[0].outvars))
+        return Residuals(known, others, [RESULT] * len(places), [("out", i) for i in places], [CONST] * len(places))
 
     def transpose(self, cts, index, *operands, branches, **how):
         linear = Mask(map(is_undefined_primal, operands))
@@ -170,14 +124,10 @@ class Cond(HiControlFlow):
         operands = [index, *linear.unmarked(operands), *cts]
         return [None, *linear.merge(repeat(None), self.bind_all(operands, dict(branches=closed, **how)))]
 
-    def batch(self, axis, operands, dims, *, branches, **how):
-        if dims[0] is not None:
-            return self._select(axis, operands, dims, branches)
-        in_front = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
-        ins = tuple(None if d is None else 0 for d in dims[1:])
-        batched = either(batch_jaxpr(b, axis, ins)[1] for b in branches)
-        closed = tuple(batch_jaxpr(b, axis, ins, batched)[0] for b in branches)
-        return self.bind_all(in_front, dict(branches=closed, **how)), [0 if b else None for b in batched]
+    def batch(self, axis, operands, dims, **params):
+        if dims[0] is None:
+            return super().batch(axis, operands, dims, **params)
+        return self._select(axis, operands, dims, params["branches"])
 
     def _select(self, axis, operands, dims, branches):
         """Runs every branch on the whole batch and selects results. Only a branch's own rows have derivatives."""
@@ -194,27 +144,6 @@ class Cond(HiControlFlow):
         selected = [select_n(_broadcast_rows(index, cases[0]), *cases) for cases in zip(*results, strict=True)]
         return selected, [0] * len(selected)
 
-    def names_axis(self, params):
-        return tuple(dict.fromkeys(name for b in params["branches"] for name in names_in(b)))
-
-    def dce(self, used, eqn):
-        branches, used = eqn.params["branches"], Mask(used)
-        reads = either(prune_closed(b, used)[1] for b in branches)
-        pruned = tuple(prune_closed(b, used, reads)[0] for b in branches)
-        invars = [eqn.invars[0], *reads.marked(eqn.invars[1:])]
-        return [True, *reads], _with_branches(eqn, pruned, invars, used.marked(eqn.outvars))
-
-    def lift(self, eqn, fixed, lift):
-        index, *rest = eqn.invars
-        lifted = [lift(b, fixed[1:]) for b in eqn.params["branches"]]
-        consts = [v for _, own in lifted for v in own]
-        types, ends = tuple(v.aval for v in consts), accumulate(len(own) for _, own in lifted)
-        branches = tuple(
-            with_leading(closed, tuple(range(end - len(own), end)), types)
-            for (closed, own), end in zip(lifted, ends, strict=True)
-        )
-        return eqn.replace(params={**eqn.params, "branches": branches}, invars=[index, *consts, *rest])
-
 
 def group_of(platform: str, groups: Sequence) -> int:
     """The index of the first group of platforms that includes `platform`. A group None includes every platform."""
@@ -228,57 +157,6 @@ def group_of(platform: str, groups: Sequence) -> int:
 
 
 cond_p = Cond()
-
-
-def either(flags: Iterable[Sequence[bool]]) -> Mask:
-    """The elementwise `or` of sequences of flags."""
-    return Mask(any(column) for column in zip(*flags, strict=True))
-
-
-def _no_flags(branches: Branches) -> tuple[bool, ...]:
-    return (False,) * len(branches[0].outvars)
-
-
-def _with_branches(eqn: JaxprEqn, branches: Branches, invars: list, outvars: list) -> JaxprEqn:
-    joined = effects.join(*(b.effects for b in branches))
-    params = {**eqn.params, "branches": branches}
-    return eqn.replace(params=params, invars=invars, outvars=outvars, effects=joined)
-
-
-def _partial_eval(branches: Branches, unknown_in: Mask) -> tuple[Branches, Branches, Mask]:
-    """The known and the unknown jaxpr of each branch, and the mask of results that are unknown in any branch."""
-    unknown_out = either(partial_eval_jaxpr(b, unknown_in, _no_flags(branches)).out_unknown for b in branches)
-    parts = [partial_eval_jaxpr(b, unknown_in, unknown_out) for b in branches]
-    return tuple(p.known for p in parts), tuple(p.unknown for p in parts), unknown_out
-
-
-def _partial_eval_custom(
-    branches: Branches, unknown_in: Mask, policy: Policy | None
-) -> tuple[Branches, Branches, Mask]:
-    """As `_partial_eval`, with the residuals that `policy` allows.
-
-    The staged jaxprs are (residuals, known inputs, unknown inputs) -> all results.
-    """
-    every = (True,) * len(branches[0].outvars)
-    parts = [partial_eval_jaxpr_custom(b, unknown_in, policy, every) for b in branches]
-    unknown_out = either(p.out_unknown for p in parts)
-    known_types = tuple(unknown_in.unmarked(branches[0].in_avals))
-    k = len(known_types)
-
-    def known(p: PartialEvalCustom) -> ClosedJaxpr:
-        stays_known = ~Mask(p.out_unknown.unmarked(unknown_out))
-        n = len(stays_known)
-        outs = (*stays_known.marked(range(n)), *range(n, n + p.num_residuals))
-        return permute_jaxpr(p.known, tuple(range(k)), outs)
-
-    def staged(p: PartialEvalCustom) -> ClosedJaxpr:
-        # (residuals, known inputs read, unknown inputs) -> (residuals, known inputs, unknown inputs)
-        n, m, end = p.num_residuals, p.num_residuals + len(p.input_residuals), len(p.staged.invars)
-        closed = permute_jaxpr(p.staged, (*range(n, m), *range(n), *range(m, end)))
-        closed = with_leading(closed, p.input_residuals, known_types)
-        return permute_jaxpr(closed, (*range(k, k + n), *range(k), *range(k + n, k + end - m + n)))
-
-    return tuple(map(known, parts)), tuple(map(staged, parts)), unknown_out
 
 
 def keep_first_results(closed: ClosedJaxpr, count: int) -> ClosedJaxpr:

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import source, tree
 from minijax.base.mask import Mask
-from minijax.calls.call import names_in
-from minijax.higher.check_bodies import fixpoint
+from minijax.calls.bodied import fixpoint, names_in
 from minijax.ir.body import Body, Flat, as_consts, source_of, trace_flat
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive, UndefinedPrimal
@@ -123,7 +122,7 @@ class CustomLinearSolve(Primitive):
         return results, [0 if batched_aval.ndim > aval.ndim else None for batched_aval, aval in out_avals]
 
     def names_axis(self, params):
-        return tuple(chain(*(names_in(j) for j in params["jaxprs"] if j is not None)))
+        return tuple(chain(*(names_in(j.jaxpr) for j in params["jaxprs"] if j is not None)))
 
 
 custom_linear_solve_p = CustomLinearSolve()

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import source, tree
-from minijax.calls.call import split_tangents
-from minijax.higher.check_bodies import fixpoint
+from minijax.calls.bodied import fixpoint, split_tangents
 from minijax.hlo.emitter import jaxpr_body
 from minijax.ir.body import as_inputs_if_live, trace_body
 from minijax.ir.jaxpr import ClosedJaxpr

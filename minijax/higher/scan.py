@@ -4,52 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count, repeat
-from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
 from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
-from minijax.calls.call import names_in, split_tangents
+from minijax.calls.bodied import CONST, STACKED, Binders, Bodied, Role, count_of, numbered, partially_evaluated
 from minijax.dispatch.operands import operand
-from minijax.higher.check_bodies import fixpoint, trace_loop_body
+from minijax.higher.check_bodies import trace_loop_body
 from minijax.higher.scan_lowering import Slots, resized, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body, check_positional_aliases
 from minijax.ir.check import check_params, is_closed, is_count, same_types, types_text
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.primitive import Folding, is_undefined_primal
-from minijax.ir.refs import is_ref
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import concatenate, index_in_dim
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
-from minijax.transforms.batch import batch_jaxpr, move_batch_dim
-from minijax.transforms.discharge import dereferenced, discharge_jaxpr
-from minijax.transforms.jvp import jvp_jaxpr, with_zeros
-from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.lower_types import HiControlFlow
-from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
-
-
-class Residuals(NamedTuple):
-    """The residuals of a scan. Those marked in `stacked` have a value for each step; the others are loop-invariant."""
-
-    values: list
-    stacked: Mask
-
-
-def interleaved(groups: Sequence[Sequence], others: Sequence[Sequence]) -> tuple:
-    """Concatenates groups[0], others[0], groups[1], others[1], and so on."""
-    return tuple([x for pair in zip(groups, others, strict=True) for group in pair for x in group])
 
 
 _PARAMS = {
@@ -74,14 +56,11 @@ def _check_groups(body_groups: Sequence[Sequence], operand_groups: Sequence[Sequ
             )
 
 
-class Scan(HiControlFlow):
+class Scan(Bodied, HiControlFlow):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
     folding = Folding.EXACT
     name = "scan"
-    multiple_results = True
-    dce_inside = True
-    auto_pvary = False
     constrain_results = False
 
     def check_equation(self, avals, params):
@@ -99,71 +78,33 @@ class Scan(HiControlFlow):
         outs = jaxpr.out_avals
         return [*outs[:num_carry], *(a.with_axis(0, length) for a in outs[num_carry:])]
 
-    def effects(self, *avals, jaxpr, **params):
-        return jaxpr.effects
-
     def lower(self, e, ins, outs, *operands, jaxpr, length, reverse, unroll, num_consts, num_carry):
         lowered = unrolled(jaxpr, Slots(num_consts, num_carry), length, reverse, unroll)
         return e.inlined(lowered.jaxpr, e.constants(lowered), operands)
 
-    def discharge(self, operands, refs, **params):
-        closed, slots = _body(params)
-        consts, carry, xs = slots.operands([is_ref(x) for x in operands])
-        if any(carry):
+    def bodies(self, params):
+        return (params["jaxpr"],)
+
+    def binders(self, params):
+        (closed, (consts, carry)) = _body(params)
+        xs, ys = len(closed.invars) - consts - carry, len(closed.outvars) - carry
+        ins = numbered((Role.CONST, consts), (Role.CARRY, carry), (Role.SLICE, xs))
+        return ins, numbered((Role.CARRY, carry), (Role.SLICE, ys))
+
+    def call_of(self, params, bodies, operands, ins, outs):
+        carry = count_of(Role.STATE, ins) + count_of(Role.CARRY, ins)
+        return list(operands), _with_body(params, bodies[0], Slots(count_of(Role.CONST, ins), carry))
+
+    def of_reference(self, binder):
+        if binder.role is Role.CARRY:
             raise NotImplementedError("scan: a reference cannot be carried; capture it")
-        n, k = len(closed.outvars), sum(consts)
-        # (constants and references, carry, slices) -> (constants, references, carry, slices)
-        ins = (*Mask(consts).order(), *range(slots.consts, len(operands)))
-        # (results, references, slices of references) -> (references, results, slices of references)
-        outs = (*range(n, n + k), *range(n), *range(n + k, n + len(refs)))
-        body = permute_jaxpr(discharge_jaxpr(closed), ins, outs)
-        inner = Slots(slots.consts - k, slots.carry + k)
-        values = dereferenced(operands, closed.debug_info)
-        operands, params = [values[i] for i in ins], _with_body(params, body, inner)
-        return operands, params, lambda results: (results[k : k + n], results[:k] + results[k + n :])
+        value = binder._replace(role=Role.STATE if binder.role is Role.CONST else binder.role)
+        return value, value
 
-    def regrouped(self, counts, params):
-        consts, carry, _ = _body(params)[1].operands(counts)
-        return _with_body(params, params["jaxpr"], Slots(sum(consts), sum(carry)))
-
-    def jvp(self, primals, tangents, **params):
-        _, slots = _body(params)
-        (pushed, _), nonzeros, out_nonzeros = _carry_fixpoint(params, nonzero_mask(tangents), jvp_jaxpr)
-        pushing = slots.pick(nonzeros)
-        both = Slots(slots.consts + pushing.consts, slots.carry + pushing.carry)
-        tangents = [instantiate(t) for t in nonzeros.marked(tangents)]
-        n, m = len(nonzeros), len(out_nonzeros)
-        # (primals, tangents) -> (constants, their tangents, carry, its tangents, slices, their tangents)
-        ins = interleaved(slots.operands(range(n)), pushing.operands(range(n, n + len(tangents))))
-        # (results, tangents) -> (carry, its tangents, stacked results, their tangents)
-        outs = interleaved(slots.results(range(m)), pushing.results(range(m, m + sum(out_nonzeros))))
-        operands = interleaved(slots.operands(primals), pushing.operands(tangents))
-        carry, ys = both.results(self.bind_all(operands, _with_body(params, permute_jaxpr(pushed, ins, outs), both)))
-        k = m - slots.carry
-        results = [*carry[: slots.carry], *ys[:k]]
-        return split_tangents(results, [*carry[slots.carry :], *ys[k:]], out_nonzeros)
-
-    def linearize(self, nonzeros, primals, **params):
-        _, slots = _body(params)
-        flags_of = attrgetter("out_nonzeros")
-        parts, instantiated, out_nonzeros = _carry_fixpoint(params, nonzeros, linearize_jaxpr, flags_of)
-        outs, residuals = self._run_known(parts.primal, len(out_nonzeros), primals, params)
-
-        def push(*tangents):
-            tangents = with_zeros(primals, Mask(nonzeros).merge(repeat(None), tangents))
-            tangents = [instantiate(t) for t in instantiated.marked(tangents)]
-            return self.bind_all(*_with_residuals(residuals, parts.tangent, slots.pick(instantiated), tangents, params))
-
-        return outs, out_nonzeros, push
-
-    def _run_known(self, closed: ClosedJaxpr, count: int, operands: Sequence, params: dict) -> tuple[list, Residuals]:
-        """Runs a body, (operands) -> (`count` results, residuals). Returns its results and the residuals.
-
-        Equations that depend only on constants run once, before the loop. Residuals that are slices are not copied.
-        """
-        _, slots = _body(params)
-        invariant, body, sources = _hoist_invariants(closed, slots, count)
-        consts, carry, xs = slots.operands(operands)
+    def run_known(self, params, known, others, operands, ins, outs):
+        """As the base class; equations on constants only run once, before the loop, and slices are not copied."""
+        invariant, body, sources = _hoist_invariants(known[0], _slots(ins), n := len(outs))
+        consts, carry, xs = _slots(ins).operands(operands)
         if state.is_eager():
             invariant, _ = prune_closed(invariant, (True,) * len(invariant.outvars), True)
         varies = Mask([kind != "invariant" for kind, _ in sources])
@@ -172,47 +113,45 @@ class Scan(HiControlFlow):
         consts = computed[varies.count(False) :]
         results = []
         if body.outvars or body.effects:
-            results = self.bind_all([*consts, *carry, *xs], _with_body(params, body, Slots(len(consts), slots.carry)))
-        places = {"invariant": computed, "slice": xs, "stacked": results[count:]}
-        return results[:count], Residuals([places[kind][i] for kind, i in sources], varies)
+            inner = Slots(len(consts), len(carry))
+            results = self.bind_all([*consts, *carry, *xs], _with_body(params, body, inner))
+        places = {"invariant": computed, "slice": xs, "stacked": results[n:]}
+        leading = [STACKED if v else CONST for v in varies]
+        return results[:n], [places[kind][i] for kind, i in sources], leading, others
 
     def partial_eval(self, staging, operands, unknown_in, **params):
-        _, slots = _body(params)
-        parts, unknown, out_unknown = _partial_eval_body(params, unknown_in)
-        if not parts.known.eqns and False not in out_unknown:
+        (parts,), _, out_unknown = self.settled(params, unknown_in, partially_evaluated)
+        if all(out_unknown) and not parts.known.eqns:
             return staging.process(self, operands, params)
-        known, rest = unknown.partition(operands)
-        known_params = _with_body(params, parts.known, slots.pick(~unknown))
-        outs, residuals = self._run_known(parts.known, out_unknown.count(False), known, known_params)
-        call = _with_residuals(residuals, parts.unknown, slots.pick(unknown), rest, params)
-        return out_unknown.merge(outs, staging.process(self, *call))
+        return super().partial_eval(staging, operands, unknown_in, **params)
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
-        _, slots = _body(eqn.params)
-        parts, unknown, out_unknown = _partial_eval_body(eqn.params, unknown_in)
-        known_params = _with_body(eqn.params, parts.known, slots.pick(~unknown))
+        ins, outs = self.binders(eqn.params)
+        (parts,), unknown, out_unknown = self.settled(eqn.params, unknown_in, partially_evaluated)
         known_in, rest = unknown.partition(eqn.invars)
+        known_ins, known_outs = unknown.unmarked(ins), out_unknown.unmarked(outs)
         known_out, unknown_out = out_unknown.partition(eqn.outvars)
-        varies = Mask()
+        leading: Binders = ()
 
         def known(*operands):
-            nonlocal varies
-            outs, residuals = self._run_known(parts.known, len(known_out), operands, known_params)
-            varies = residuals.stacked
-            return [*outs, *residuals.values]
+            nonlocal leading
+            results = self.run_known(eqn.params, [parts.known], (), operands, known_ins, known_outs)
+            outs, residuals, leading, _ = results
+            return [*outs, *residuals]
 
         info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
         jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
         eqns, atoms = _substituted_eqns(jaxpr, constants, known_in, known_out)
-        invars, params = _with_residuals(Residuals(atoms, varies), parts.unknown, slots.pick(unknown), rest, eqn.params)
-        staged = [eqn.replace(invars=invars, outvars=unknown_out, params=params)] if unknown_out else []
+        binders = [*leading, *unknown.marked(ins)]
+        call = self.sorted_call(eqn.params, [parts.unknown], [*atoms, *rest], binders, out_unknown.marked(outs))
+        staged = [eqn.replace(invars=call.operands, outvars=unknown_out, params=call.params)] if unknown_out else []
         pairs = [_split_by_policy(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
         residuals = [v for *_, saved in pairs for v in saved]
         return EqnParts([e for e, _, _ in pairs], [*(e for _, e, _ in pairs), *staged], unknown_out, residuals)
 
     def transpose(self, cts, *operands, **params):
-        closed, slots = _body(params)
-        closed, used = _prune_body(closed, slots, nonzero_mask(cts))
+        slots = _body(params)[1]
+        (closed,), used, _ = self.pruned(params, nonzero_mask(cts))
         carry_cts, ys_cts = slots.results(cts)
         carry_cts = [instantiate(ct) for ct in Mask(slots.operands(used)[1]).marked(carry_cts)]
         slots, values = slots.pick(used), used.marked(operands)
@@ -244,39 +183,11 @@ class Scan(HiControlFlow):
             for x, ct in zip(operands, results, strict=True)
         ]
 
-    def batch(self, axis, operands, dims, **params):
-        _, slots = _body(params)
-
-        def transform(closed, batched, instantiated):
-            return batch_jaxpr(closed, axis, _batch_dims(batched), instantiated)
-
-        (body, _), batched, out_batched = _carry_fixpoint(params, [d is not None for d in dims], transform)
-        in_dims = _batch_dims(batched, slots.consts + slots.carry)
-        in_front = [move_batch_dim(x, d, to, axis) for x, d, to in zip(operands, dims, in_dims, strict=True)]
-        return self.bind_all(in_front, _with_body(params, body, slots)), _batch_dims(out_batched, slots.carry)
-
     def has_own_constants(self, params):
         return params["length"] < 2 or params["unroll"] != 1  # XLA sees several steps together, or none
 
-    def names_axis(self, params):
-        return names_in(params["jaxpr"])
-
-    def dce(self, used, eqn):
-        closed, slots = _body(eqn.params)
-        pruned, used_in = _prune_body(closed, slots, tuple(used))
-        used_out = Mask((*slots.operands(used_in)[1], *slots.results(used)[1]))
-        params, invars = _with_body(eqn.params, pruned, slots.pick(used_in)), used_in.marked(eqn.invars)
-        outvars = used_out.marked(eqn.outvars)
-        return list(used_in), eqn.replace(invars, outvars, params=params, effects=pruned.effects)
-
     def lift(self, eqn, fixed, lift):
-        closed, slots = _body(eqn.params)
-        if self.has_own_constants(eqn.params):
-            return eqn
-        consts, carry, xs = slots.operands(fixed)
-        closed, lifted_consts = lift(closed, (*consts, *(False,) * len(carry), *xs))
-        params = _with_body(eqn.params, closed, slots._replace(consts=slots.consts + len(lifted_consts)))
-        return eqn.replace(params=params, invars=[*lifted_consts, *eqn.invars])
+        return eqn if self.has_own_constants(eqn.params) else super().lift(eqn, fixed, lift)
 
 
 scan_p = Scan()
@@ -290,49 +201,8 @@ def _with_body(params: dict, closed: ClosedJaxpr, slots: Slots) -> dict:
     return {**params, "jaxpr": closed, "num_consts": slots.consts, "num_carry": slots.carry}
 
 
-def _batch_dims(batched: Sequence[bool], unstacked: int | None = None) -> tuple:
-    """The batch dims: 0 for the first `unstacked` values; 1, after the axis of the steps, for the others."""
-    unstacked = len(batched) if unstacked is None else unstacked
-    return tuple([int(i >= unstacked) if b else None for i, b in enumerate(batched)])
-
-
-def _carry_fixpoint(
-    params: dict, flags: Sequence[bool], transform: Callable, flags_of: Callable = itemgetter(1)
-) -> tuple[Any, Mask, Mask]:
-    """Transforms the body with flags (nonzero, unknown, batched) that are equal for the input and the output carry.
-
-    `flags_of(transform(body, flags of inputs, minimal flags of results))` are the flags of the results.
-    Returns the result of `transform`, the flags of the inputs, and those of the results.
-    """
-    closed, slots = _body(params)
-    consts, carry, xs = slots.operands(flags)
-    ys = (False,) * (len(closed.outvars) - slots.carry)
-
-    def step(carry):
-        ins = Mask((*consts, *carry, *xs))
-        transformed = transform(closed, ins, (*carry, *ys))
-        outs = flags_of(transformed)
-        return (transformed, ins, outs), outs[: slots.carry]
-
-    return fixpoint(step, carry)[0]
-
-
-def _partial_eval_body(params: dict, unknown_in: Sequence[bool]) -> tuple[PartialEval, Mask, Mask]:
-    """The body's known and unknown jaxprs, and the masks of its unknown inputs and results."""
-    return _carry_fixpoint(params, unknown_in, partial_eval_jaxpr, attrgetter("out_unknown"))
-
-
-def _with_residuals(
-    residuals: Residuals, closed: ClosedJaxpr, slots: Slots, operands: Sequence, params: dict
-) -> tuple[list, dict]:
-    """Operands and parameters for a body whose first inputs are residuals, which become constants or slices."""
-    n = len(residuals.values)
-    invariant, varying = residuals.stacked.partition(range(n))
-    # (residuals, constants, carry, slices) -> (invariant residuals, constants, carry, slices, stacked residuals)
-    order = (*invariant, *range(n, len(closed.invars)), *varying)
-    values = [*residuals.values, *operands]
-    inner = slots._replace(consts=slots.consts + len(invariant))
-    return [values[i] for i in order], _with_body(params, permute_jaxpr(closed, order), inner)
+def _slots(ins: Binders) -> Slots:
+    return Slots(count_of(Role.CONST, ins), count_of(Role.CARRY, ins))
 
 
 @cache.weak_cache
@@ -382,19 +252,6 @@ def _split_by_policy(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, li
     body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[: parts.num_residuals]]), parts.staged.consts)
     params = _with_body(eqn.params, body, slots.pick(taken))
     return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
-
-
-@cache.weak_cache
-def _prune_body(closed: ClosedJaxpr, slots: Slots, used: tuple[bool, ...]) -> tuple[ClosedJaxpr, Mask]:
-    """Prunes the body. Returns it and the mask of its inputs. A carry is kept, or dropped, as both input and result."""
-    carry, ys = slots.results(used)
-    consts, xs = (False,) * slots.consts, (False,) * (len(closed.invars) - slots.consts - slots.carry)
-
-    def step(carry):
-        pruned, used_in = prune_closed(closed, (*carry, *ys), (*consts, *carry, *xs))
-        return (pruned, used_in), slots.operands(used_in)[1]
-
-    return fixpoint(step, carry)[0]
 
 
 @cache.weak_cache

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple, cast
 
 from minijax.base import cache, config
 from minijax.base.mask import Mask
-from minijax.calls.call import OpenCall, closed_of, forwarded, names_in, opened
+from minijax.calls.bodied import Binder, Bodied, Residuals, Role, names_in
+from minijax.calls.call import OpenCall, closed_of, forwarded, opened
 from minijax.dispatch.operations import one_equation, run_closed
 from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.writer import Region
 from minijax.ir import state
 from minijax.ir.hitypes import HiPspec
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import close_over, eval_jaxpr, trace_to_jaxpr
@@ -30,12 +31,9 @@ from minijax.primitives.varying import ManualAxes
 from minijax.primitives.zeros import nonzero_mask
 from minijax.run.arrays.array import ArrayImpl
 from minijax.transforms.batch import batch_jaxpr_axes
-from minijax.transforms.discharge import DischargeableCall, dereferenced, discharge_jaxpr
-from minijax.transforms.linearize import linearize_jaxpr
+from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values, raise_values
-from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
-from minijax.transforms.prune import prune_closed
+from minijax.transforms.partial_eval import permute_jaxpr
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -151,7 +149,7 @@ def region_of(params: dict) -> ManualRegion:
     return ManualRegion(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
 
-class ShardMap(DischargeableCall, OpenCall):
+class ShardMap(OpenCall, DischargeableCall):
     """Calls a jaxpr on shards: operands are sharded by `in_specs`, results concatenated by `out_specs`."""
 
     name = "shard_map"
@@ -195,22 +193,21 @@ class ShardMap(DischargeableCall, OpenCall):
         specs = (*(P(),) * len(consts), *ins)
         return [*consts, *operands], {**params, "jaxpr": jaxpr, "in_specs": specs, "out_specs": tuple(outs)}
 
-    def bound(self, *call: Any) -> list:
+    def bind_sharded(self, *call: Any) -> list:
         """The results of a call: (parameters, jaxpr, operands, specs of operands, specs of results) -> results."""
         return self.bind_all(*self._called(*call))
 
-    def calling(self, params, closed, operands, ins, outs):
-        in_specs, out_specs = params["in_specs"], params["out_specs"]
-        return self._called(params, closed, operands, [in_specs[i] for i in ins], [out_specs[i] for i in outs])
+    def bodies(self, params):
+        return (closed_of(params["jaxpr"]),)
 
-    def discharge(self, operands, refs, **params):
-        outs, n = params["out_specs"], len(params["out_specs"])
-        rows = zip(params["jaxpr"].in_avals, params["in_specs"], strict=True)
-        last = [spec for aval, spec in rows if type(aval) is AbstractRef]
-        with self.body_context(params):
-            closed = discharge_jaxpr(closed_of(params["jaxpr"]))
-        call = self._called(params, closed, dereferenced(operands), params["in_specs"], [*outs, *last])
-        return *call, lambda results: (results[:n], results[n:])
+    def binders(self, params):
+        sides = (Role.CONST, params["in_specs"]), (Role.RESULT, params["out_specs"])
+        return tuple([[Binder(role, i, spec) for i, spec in enumerate(specs)] for role, specs in sides])
+
+    def call_of(self, params, bodies, operands, ins, outs):
+        return self._called(params, bodies[0], operands, [b.spec for b in ins], [b.spec for b in outs])
+
+    linearize, partial_eval = Bodied.linearize, Bodied.partial_eval
 
     def to_lo(self, operands, params):
         with self.body_context(params):
@@ -219,73 +216,21 @@ class ShardMap(DischargeableCall, OpenCall):
             raise NotImplementedError("shard_map: values that change in place cannot be captured or passed")
         types = [typeof(x) for x in operands]
         ins, outs = map(_lo_specs, (params["in_specs"], params["out_specs"]))
-        results = self.bound(params, low.closed, flat(lower_values(types, operands)), ins, outs)
+        results = self.bind_sharded(params, low.closed, flat(lower_values(types, operands)), ins, outs)
         return raise_values(self.infer(*types, **params), results)
 
-    def linearize(self, nonzeros, primals, **params):
-        nonzeros, ins, outs = Mask(nonzeros), params["in_specs"], params["out_specs"]
-        with self.body_context(params):
-            linearized = linearize_jaxpr(closed_of(params["jaxpr"]), nonzeros)
-            parts = _with_residual_specs(linearized.primal, linearized.tangent, ins, outs, params)
-        results, residuals = self._run_known(parts, primals, ins, outs, params)
-
-        def push(*tangents):
-            in_specs = [*parts.in_specs, *nonzeros.marked(ins)]
-            out_specs = linearized.out_nonzeros.marked(outs)
-            return self.bound(params, parts.unknown, [*residuals, *tangents], in_specs, out_specs)
-
-        return results, linearized.out_nonzeros, push
-
-    def _run_known(
-        self, parts: "SplitBody", operands: Sequence, ins: Sequence, outs: Sequence, params: dict
-    ) -> tuple[list, list]:
-        """The results of the known part, and the residuals."""
-        values = self.bound(params, parts.known, operands, ins, [*parts.new_specs, *outs])
-        k = len(parts.new_specs)
-        return values[k:], parts.residuals(operands, values[:k], values[k:])
-
-    def partial_eval(self, staging, operands, unknown_in, **params):
-        unknown = Mask(unknown_in)
-        known_ins, unknown_ins = unknown.partition(params["in_specs"])
-        known, rest = unknown.partition(operands)
-        with self.body_context(params):
-            pe = partial_eval_jaxpr(closed_of(params["jaxpr"]), unknown, (False,) * len(params["out_specs"]))
-            known_outs, unknown_outs = pe.out_unknown.partition(params["out_specs"])
-            parts = _with_residual_specs(pe.known, pe.unknown, known_ins, known_outs, params)
-        results, residuals = self._run_known(parts, known, known_ins, known_outs, params)
-        in_specs = [*parts.in_specs, *unknown_ins]
-        call = self._called(params, parts.unknown, [*residuals, *rest], in_specs, unknown_outs)
-        return pe.out_unknown.merge(results, staging.process(self, *call))
-
-    def partial_eval_custom(self, eqn, unknown_in, policy):
-        params, unknown = eqn.params, Mask(unknown_in)
-        known_ins, unknown_ins = unknown.partition(params["in_specs"])
-        known_in, rest = unknown.partition(eqn.invars)
-        with self.body_context(params):
-            pe = partial_eval_jaxpr_custom(closed_of(params["jaxpr"]), unknown, policy, (True,) * len(eqn.outvars))
-            known_outs = pe.out_unknown.unmarked(params["out_specs"])
-            parts = _with_residual_specs(pe.known, pe.staged, known_ins, known_outs, params)
-        known_out, unknown_out = pe.out_unknown.partition(eqn.outvars)
-        jaxpr = parts.known.jaxpr
-        avals = [v.aval for v in jaxpr.outvars[: len(parts.new_specs)]]
-        region = region_of(params)
-        new = [Var(region.global_aval(a, s)) for a, s in zip(avals, parts.new_specs, strict=True)]
-        out_specs = (*parts.new_specs, *known_outs)
-        known = eqn.replace(
-            params={**params, "jaxpr": jaxpr, "in_specs": tuple(known_ins), "out_specs": out_specs},
-            invars=known_in,
-            outvars=[*new, *known_out],
-        )
-        in_specs = (*parts.in_specs, *(known_ins[i] for i in pe.input_residuals), *unknown_ins)
-        residuals = [*parts.residuals(known_in, new, known_out), *(known_in[i] for i in pe.input_residuals)]
-        # The staged part computes the results again, except those that are residuals.
-        forwarded_results = {known_out[i] for kind, i in parts.sources if kind == "out" and i < len(known_out)}
-        recomputed = Mask([v not in forwarded_results for v in eqn.outvars])
-        again, _ = prune_closed(parts.unknown, recomputed, True)
-        specs = dict(in_specs=in_specs, out_specs=tuple(recomputed.marked(params["out_specs"])))
-        invars, outvars = [*residuals, *rest], recomputed.marked(eqn.outvars)
-        staged = eqn.replace(params={**params, **specs, "jaxpr": again.jaxpr}, invars=invars, outvars=outvars)
-        return EqnParts([known], [staged], unknown_out, new, False, [*forwarded_results])
+    def residuals(self, params, known, others, ins, outs):
+        n, (other,) = len(outs), others
+        closed, sources = forwarded(known[0], n, (True,) * n)
+        sources, added = sources[n:], closed.out_avals[n:]
+        new = [Binder(Role.CONST, None, region_of(params).residual_spec(a)) for a in added]
+        scalars = [not (a.is_high or a.shape) for a in added]
+        if any(scalars):
+            promoted = [kind == "out" and i >= n and scalars[i - n] for kind, i in sources]
+            closed, other = _promote_scalar_residuals(closed, other, (*(False,) * n, *scalars), tuple(promoted))
+        results = [*outs, *new]
+        leading = [Binder(Role.CONST, None, (ins if kind == "in" else results)[i].spec) for kind, i in sources]
+        return Residuals([closed], [other], new, sources, leading)
 
     def transpose(self, cts, *operands, **params):
         region, outs = region_of(params), params["out_specs"]
@@ -308,7 +253,7 @@ class ShardMap(DischargeableCall, OpenCall):
         if not region.check_vma:
             cts = [_divide_by_copies(ct, region.rest(s), region.mesh) for ct, s in zip(cts, ct_specs, strict=True)]
         in_specs = [*ct_specs, *known_specs]
-        results = self.bound(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
+        results = self.bind_sharded(params, closed, [*cts, *linear.unmarked(operands)], in_specs, result_specs)
         return cotangents(operands, results, nonzero_in)
 
     def batch(self, axis, operands, dims, **params):
@@ -329,11 +274,11 @@ class ShardMap(DischargeableCall, OpenCall):
         ins = _batched_specs(params["in_specs"], dims, names)
         _check_unused("out_specs", names, params["out_specs"])
         outs = _batched_specs(params["out_specs"], out_dims, names)
-        return self.bound(params, closed, operands, ins, outs), list(out_dims)
+        return self.bind_sharded(params, closed, operands, ins, outs), list(out_dims)
 
     def names_axis(self, params):
         mine = params["newly_manual_axes"]
-        return tuple([n for n in names_in(closed_of(params["jaxpr"])) if n not in mine])
+        return tuple([n for n in names_in(params["jaxpr"]) if n not in mine])
 
 
 shard_map_p = ShardMap()
@@ -389,43 +334,6 @@ def _program(jaxpr: Jaxpr, avals: tuple, params: tuple) -> ClosedJaxpr:
 def _retraced(fun: Any, avals: Sequence, purpose: str) -> ClosedJaxpr:
     jaxpr, consts = trace_to_jaxpr(fun, avals, DebugInfo(purpose, "shard_map"))
     return close_over(jaxpr, consts)[0]
-
-
-class SplitBody(NamedTuple):
-    """A known and an unknown body. A residual is an operand or result of the known one, or an extra result.
-
-    `known`: operands -> (new residuals, results). `unknown`: (residuals, other operands) -> its results.
-    """
-
-    known: ClosedJaxpr
-    unknown: ClosedJaxpr
-    new_specs: tuple[P, ...]  # of the new residuals
-    in_specs: tuple[P, ...]  # of all residuals
-    sources: tuple[tuple[str, int], ...]  # of each: "in": an operand; "out": a result, or after them a new one
-
-    def residuals(self, operands: Sequence, new: Sequence, results: Sequence) -> list:
-        values = [*results, *new]
-        return [operands[i] if kind == "in" else values[i] for kind, i in self.sources]
-
-
-def _with_residual_specs(
-    known: ClosedJaxpr, unknown: ClosedJaxpr, ins: Sequence[P], outs: Sequence[P], params: dict
-) -> SplitBody:
-    """Adds specs to the parts of a body, operands -> (results, residuals) and (residuals, others) -> results."""
-    n = len(outs)
-    known, sources = forwarded(known, n, (True,) * n)
-    sources = sources[n:]
-    new_specs = tuple([region_of(params).residual_spec(a) for a in known.out_avals[n:]])
-    is_new = [kind == "out" and i >= n for kind, i in sources]
-    scalars = [not (a.is_high or a.shape) for a in known.out_avals[n:]]
-    if any(scalars):
-        promoted = [new and scalars[i - n] for new, (_, i) in zip(is_new, sources, strict=True)]
-        known, unknown = _promote_scalar_residuals(known, unknown, (*(False,) * n, *scalars), tuple(promoted))
-    # (results, new residuals) -> (new residuals, results)
-    outs_order = (*range(n, n + len(new_specs)), *range(n))
-    known = permute_jaxpr(known, tuple(range(len(ins))), outs_order)
-    in_specs = tuple([ins[i] if kind == "in" else (*outs, *new_specs)[i] for kind, i in sources])
-    return SplitBody(known, unknown, new_specs, in_specs, sources)
 
 
 @state.traced_cache

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
-from minijax.base import config, source, tree
+from minijax.base import cache, config, source, tree
 from minijax.base.mask import Mask
-from minijax.calls.call import names_in, split_tangents
-from minijax.higher.check_bodies import fixpoint, trace_loop_body
+from minijax.calls.bodied import Bodied, Role, count_of, fixpoint, numbered
+from minijax.higher.check_bodies import trace_loop_body
 from minijax.higher.cond import keep_first_results
 from minijax.hlo.emitter import jaxpr_body, ordered_in
 from minijax.hlo.spell import physical
@@ -19,14 +19,12 @@ from minijax.ir import effects, state
 from minijax.ir.body import Body, trace_body, with_leading
 from minijax.ir.concrete import concrete_value
 from minijax.ir.jaxpr import ClosedJaxpr, Var
-from minijax.ir.primitive import Folding
+from minijax.ir.primitive import Folding, Primitive
 from minijax.ir.refs import is_ref
 from minijax.ir.types import ShapedArray, token_type
 from minijax.primitives.moving import as_array_or_constant
-from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, move_batch_dim
 from minijax.transforms.discharge import dereferenced, discharge_jaxpr
-from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, policy_decision
@@ -57,19 +55,17 @@ def _cached(function: Callable) -> Callable:
     return functools.wraps(function)(lambda loop, *args: from_body(loop.body_jaxpr, loop[:-1], args))
 
 
-class While(HiControlFlow):
+class While(Bodied, HiControlFlow):
     """Repeats a body on a carry while a predicate of the carry holds. The predicate may be batched."""
 
     folding = Folding.EXACT
     name = "while"
-    multiple_results = True
-    auto_pvary = False
+    dce_inside = False
+    linearize: Any = None
+    dce = Primitive.dce
 
     def infer(self, *avals, body_jaxpr, **params):
         return body_jaxpr.out_avals
-
-    def effects(self, *avals, body_jaxpr, cond_jaxpr, **params):
-        return effects.join(cond_jaxpr.effects, body_jaxpr.effects)
 
     def lower(self, e, ins, outs, *operands, **params):
         return _lower(e, ins, operands, Loop(**params))
@@ -82,20 +78,18 @@ class While(HiControlFlow):
         values = [*of_cond, *of_body, *dereferenced(refs), *carry]
         return values, _without_refs(loop, places, types)._asdict(), lambda results: (results[k:], results[:k])
 
-    def regrouped(self, counts, params):
-        of_cond, of_body, _ = Loop(**params).split(counts)
-        return {**params, "cond_nconsts": sum(of_cond), "body_nconsts": sum(of_body)}
+    def bodies(self, params):
+        return (params["body_jaxpr"],)
 
-    def jvp(self, primals, tangents, **params):
-        loop = Loop(**params)
-        pushed, nonzeros = _jvp_loop(loop, nonzero_mask(tangents))
-        of_cond, of_body, inits = loop.split(primals)
-        _, moving, carry = loop.split(nonzeros)
-        tangents, k = [instantiate(t) for t in nonzeros.marked(tangents)], sum(moving)
-        # (operands, tangents) -> (predicate's constants, body's constants, their tangents, carry, its tangents)
-        operands = [*of_cond, *of_body, *tangents[:k], *inits, *tangents[k:]]
-        results = self.bind_all(operands, pushed._asdict())
-        return split_tangents(results[: len(carry)], results[len(carry) :], carry)
+    def binders(self, params):
+        loop, n = Loop(**params), len(params["body_jaxpr"].outvars)
+        ins = numbered((Role.TEST, loop.cond_nconsts), (Role.CONST, loop.body_nconsts), (Role.CARRY, n))
+        return ins, numbered((Role.CARRY, n))
+
+    def call_of(self, params, bodies, operands, ins, outs):
+        of_test, consts, test = count_of(Role.TEST, ins), count_of(Role.CONST, ins), params["cond_jaxpr"]
+        more = bodies[0].in_avals[consts + len(test.invars) - of_test :]
+        return list(operands), Loop(of_test, _with_trailing(test, tuple(more)), consts, bodies[0])._asdict()
 
     def partial_eval(self, staging, operands, unknown_in, **params):
         if not any(unknown_in):
@@ -147,9 +141,6 @@ class While(HiControlFlow):
         *consts, inits = loop.split(operands)
         inits = [move_batch_dim(x, d, want, axis) for x, d, want in zip(inits, carry_dims, own, strict=True)]
         return self.bind_all([*consts[0], *consts[1], *inits], batched._asdict()), own
-
-    def names_axis(self, params):
-        return tuple(dict.fromkeys((*names_in(params["cond_jaxpr"]), *names_in(params["body_jaxpr"]))))
 
     def lift(self, eqn, fixed, lift):
         loop = Loop(**eqn.params)
@@ -220,19 +211,13 @@ def _select_rows(e: Any, flag: str, flags: ShapedArray, new: str, old: str, aval
     return e.select(e.broadcast_in_dim(flag, flags, wide, tuple(range(flags.ndim))), new, old, wide, aval)
 
 
-@_cached
-def _jvp_loop(loop: Loop, nonzeros: Mask) -> tuple[Loop, Mask]:
-    """The loop with tangents after the body's constants and after the carry; the mask of operands with tangents."""
-    _, consts, carry = loop.split(nonzeros)
-    pushed, carry = fixpoint(lambda carry: jvp_jaxpr(loop.body_jaxpr, (*consts, *carry), carry), carry)
-    n, m, k = len(consts), len(carry), sum(consts)
-    # (consts, carry, tangents of both) -> (consts, their tangents, carry, its tangents)
-    order = (*range(n), *range(n + m, n + m + k), *range(n, n + m), *range(n + m + k, len(pushed.invars)))
-    tangents = [Var(a.to_tangent_aval()) for a in Mask(carry).marked(loop.body_jaxpr.out_avals)]
-    info = loop.cond_jaxpr.debug_info._replace(arg_names=None)
-    test = loop.cond_jaxpr.jaxpr.replace(invars=[*loop.cond_jaxpr.invars, *tangents], debug_info=info)
-    with_tangents = loop.cond_nconsts, loop.cond_jaxpr.replace(jaxpr=test), n + k, permute_jaxpr(pushed, order)
-    return Loop(*with_tangents), Mask((*(False,) * loop.cond_nconsts, *consts, *carry))
+@cache.weak_cache
+def _with_trailing(closed: ClosedJaxpr, avals: tuple) -> ClosedJaxpr:
+    """The jaxpr with more inputs, which it does not read."""
+    if not avals:
+        return closed
+    info = closed.debug_info._replace(arg_names=None)
+    return closed.replace(jaxpr=closed.jaxpr.replace(invars=[*closed.invars, *map(Var, avals)], debug_info=info))
 
 
 @_cached

@@ -140,7 +140,7 @@ class Jaxpr(Printed):
             return self._inner
         except AttributeError:
             calls = [eqn for eqn in self.eqns if eqn.params and eqn.primitive.has_bodies]
-            self._inner = tuple([j for eqn in calls for j in eqn.primitive.bodies(eqn.params)])
+            self._inner = tuple([j for eqn in calls for j in eqn.primitive.jaxprs(eqn.params)])
             return self._inner
 
     def _has_high_parts(self) -> bool:

@@ -190,7 +190,7 @@ class Primitive(Binding):
         """The axis names in the parameters; `batch` is called for them, also if no operand is batched."""
         return ()
 
-    def bodies(self, params: dict) -> Iterable[Jaxpr]:
+    def jaxprs(self, params: dict) -> Iterable[Jaxpr]:
         """The jaxprs among the parameters."""
         return jaxprs_in_params(params)
 

@@ -186,9 +186,9 @@ _with_refs_cached = state.traced_cache(lambda closed, name: _with_refs(name, clo
 class HiControlFlow(DischargeableCall):
     """A higher-order operation that accepts hi operands: it is bound to their lo values."""
 
-    def regrouped(self, counts: Sequence[int], params: dict) -> dict:
-        """The parameters after each operand is replaced by as many as `counts` gives."""
-        return params
+    def regrouped(self, counts: Sequence[int], params: dict, new: dict) -> dict:
+        """The parameters `new`, in which each operand of a call with `params` is replaced by as many as `counts`."""
+        return new
 
     def to_lo(self, operands: Sequence, params: dict) -> list:
         types: list[Any] = [full_type(x) for x in operands]
@@ -198,7 +198,7 @@ class HiControlFlow(DischargeableCall):
         for i in mutable:
             groups[i] = [Ref(x) for x in groups[i]]
         bodies = {name: self._bodies_with_refs(value) for name, value in params.items()}
-        results = self.bind_all(flat(groups), self.regrouped(list(map(len, groups)), bodies))
+        results = self.bind_all(flat(groups), self.regrouped(list(map(len, groups)), params, bodies))
         for i in mutable:
             types[i].aval.update_from_loval(types[i].qdd, operands[i], *[x._value for x in groups[i]])
         return raise_values(out_types, results)

@@ -10,7 +10,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax.experimental import hijax
 
-MODULES = [name for name in package.files() if name.startswith("minijax.transforms.")]
+MODULES = [name for name in package.files() if name.startswith("minijax.transforms.")] + ["minijax.calls.bodied"]
 
 
 @pytest.mark.parametrize("name", MODULES)

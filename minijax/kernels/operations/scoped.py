@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.base.mask import Mask
-from minijax.calls.call import split_tangents
+from minijax.calls.bodied import split_tangents
 from minijax.composed.refs import new_ref_p
 from minijax.ir import state
 from minijax.ir.body import Flat, argument_names, as_consts, signature_of, source_of, trace_flat
