@@ -21,6 +21,7 @@ from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, block_mapping, grid_bounds, index_types
 from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.simulator.options import chosen
 from minijax.kernels.writes import without_unused_reads
 from minijax.transforms.prune import prune_fresh
 
@@ -143,6 +144,7 @@ class _Call:
         params = dict(
             jaxpr=jaxpr, grid_mapping=mapping, input_output_aliases=self.aliases, out_avals=out_avals, **self.options
         )
+        params["interpret"] = chosen(params["interpret"])
         name = self.options["name"]
         with extended_name_stack(*([] if name is None else [name])):
             results = pallas_call_p.bind(*captured, *bounds, *leaves, **params)

@@ -25,6 +25,7 @@ from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.parameters import TpuParams
 from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.simulator.options import chosen
 from minijax.kernels.writes import written
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import DischargeableCall, dereferenced
@@ -151,7 +152,7 @@ def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
         grid_mapping=mapping,
         compiler_params=options,
         input_output_aliases=tuple(params["input_output_aliases"].items.items()),
-        mesh=None,
+        mesh=mesh,
         **{n: params[n] for n in ("cost_estimate", "debug", "interpret", "metadata", "name", "out_avals")},
     )
 
@@ -277,7 +278,7 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
             jaxprs=tuple([_closed(jaxpr, len(ins)) for jaxpr, _ in traced]),
             meshes=tuple(meshes),
             out_avals=tuple(map(_result_type, outs)),
-            **options,
+            **{**options, "interpret": chosen(options["interpret"])},
         )
         with extended_name_stack(*([] if options["name"] is None else [options["name"]])):
             return out_tree.unflatten(mpmd_map_p.bind(*leaves, *captured, **params))
@@ -362,7 +363,7 @@ def core_map(
             cost_estimate=cost_estimate,
             debug=debug,
             debug_info=jaxpr.debug_info,
-            interpret=interpret,
+            interpret=chosen(interpret),
             jaxpr=jaxpr,
             mesh=mesh,
             metadata=None if metadata is None else FrozenDict(metadata),

@@ -1,0 +1,165 @@
+"""Finds races by vector clocks: two accesses of one place, one of them a write, that no signal or wait orders."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from minijax.kernels.simulator import views
+from minijax.kernels.simulator.memories import Buffer, Semaphore
+
+Clock = dict[int, int]  # for each core and copy, how many of its steps have been seen
+
+
+class Actor:
+    """A core, or a copy: what runs in an order of its own."""
+
+    __slots__ = ("number", "name", "clock")
+
+    def __init__(self, number: int, name: str, clock: Clock):
+        self.number, self.name, self.clock = number, name, clock
+        clock[number] = 1
+
+
+class Access(NamedTuple):
+    """An access of elements of a buffer."""
+
+    actor: Actor
+    step: int
+    writes: bool
+    region: Any  # a selection of ints and slices, or the numbers of the elements
+    line: str
+
+    def __str__(self):
+        return f"{'write' if self.writes else 'read'} by {self.actor.name} at {self.line}"
+
+
+class Races:
+    """The actors of a simulation, and what they access."""
+
+    def __init__(self):
+        self._numbers = itertools.count()
+
+    def core(self, device: int, core: int) -> Actor:
+        """The actor of a core."""
+        return Actor(next(self._numbers), f"device {device}, core {core}", {})
+
+    def copy(self, starter: Actor, line: str) -> Actor:
+        """The actor of a copy that another one starts."""
+        made = Actor(next(self._numbers), f"the copy started by {starter.name} at {line}", dict(starter.clock))
+        tick(starter)
+        return made
+
+    def access(self, actor: Actor, buffer: Buffer, stages: views.Stages, writes: bool, line: str) -> None:
+        """Notes an access. Raises RuntimeError if it races with an earlier one."""
+        region, clock, kept = _region(buffer, stages), actor.clock, []
+        for other in buffer.log:
+            seen = clock.get(other.actor.number, 0) >= other.step
+            if not seen and (writes or other.writes) and other.actor is not actor:
+                if _overlap(buffer, region, other.region):
+                    raise RuntimeError(_race(buffer, other, Access(actor, clock[actor.number], writes, region, line)))
+            if not (seen and writes and _covers(region, other.region)) and not (
+                other.actor is actor and other.writes == writes and other.region == region
+                if type(region) is type(other.region) is tuple
+                else False
+            ):
+                kept.append(other)
+        kept.append(Access(actor, clock[actor.number], writes, region, line))
+        buffer.log = kept
+
+
+def tick(actor: Actor) -> None:
+    """Ends a step of an actor: what others have seen of it does not include what follows."""
+    actor.clock[actor.number] += 1
+
+
+def released(actor: Actor, semaphore: Semaphore) -> None:
+    """Lets those who wait for a semaphore see what the actor has done."""
+    semaphore.clock = _joined(semaphore.clock or {}, actor.clock)
+    tick(actor)
+
+
+def acquired(actor: Actor, semaphore: Semaphore) -> None:
+    """Lets an actor see what those have done who signalled a semaphore."""
+    if semaphore.clock is not None:
+        actor.clock.update(_joined(actor.clock, semaphore.clock))
+
+
+def _joined(one: Clock, other: Clock) -> Clock:
+    joined = dict(one)
+    for number, step in other.items():
+        if joined.get(number, 0) < step:
+            joined[number] = step
+    return joined
+
+
+def _race(buffer: Buffer, first: Access, second: Access) -> str:
+    return (
+        f"RACE DETECTED in {buffer}:\n  {first}\n  {second}\nNo semaphore orders them. Wait for the copy, or signal a "
+        "semaphore after the first access and wait for it before the second."
+    )
+
+
+# ---- regions -----------------------------------------------------------------------------------------
+
+
+def _region(buffer: Buffer, stages: views.Stages) -> Any:
+    """The elements that a view selects."""
+    if not stages:
+        return ()
+    if len(stages) == 1 and type(stages[0]) is tuple and all(type(e) in (int, slice) for e in stages[0]):
+        return tuple([_range(e, n) for e, n in zip(stages[0], buffer.shape, strict=True)])
+    x = np.arange(buffer.array.size).reshape(buffer.shape)
+    for stage in stages:
+        if type(stage) is views.Bitcast:
+            return ()
+        x = views.viewed(x, stage)
+    return np.unique(x)
+
+
+def _range(e: int | slice, n: int) -> tuple[int, int, int]:
+    if type(e) is slice:
+        return max(e.start, 0), min(e.stop, n), e.step
+    at = e + n if e < 0 else e
+    return at, at + 1, 1
+
+
+def _overlap(buffer: Buffer, one: Any, other: Any) -> bool:
+    if type(one) is type(other) is tuple:
+        return all(_meet(a, b) for a, b in zip(one, other, strict=False))
+    numbers = [_numbers(buffer, r) for r in (one, other)]
+    return bool(np.intersect1d(*numbers).size)
+
+
+def _meet(one: tuple, other: tuple) -> bool:
+    low, high = max(one[0], other[0]), min(one[1], other[1])
+    if low >= high:
+        return False
+    if one[2] == other[2] == 1:
+        return True
+    return bool(set(range(*one)) & set(range(*other)))
+
+
+def _covers(one: Any, other: Any) -> bool:
+    if type(one) is not tuple:
+        return False
+    if not one:
+        return True
+    if type(other) is not tuple or not other:
+        return False
+    return all(a[2] == 1 and a[0] <= b[0] and b[1] <= a[1] for a, b in zip(one, other, strict=True))
+
+
+def _numbers(buffer: Buffer, region: Any) -> np.ndarray:
+    if type(region) is not tuple:
+        return region
+    x = np.arange(buffer.array.size).reshape(buffer.shape)
+    return x[tuple([slice(*r) for r in region])].ravel()
+
+
+def shown(stages: Sequence[Any]) -> str:
+    """A view as messages show it."""
+    return "".join(map(str, stages)) or "[...]"
