@@ -138,7 +138,7 @@ class Simulation:
             last = first + len(blocks)
             scratch = [allocate(core, ("scratch", i), r, self.labels[last + i]) for i, r in enumerate(self.scratch)]
             moves = Moves(core, self.blocks, arrays, blocks)
-            runs.append(run_steps(core, self.plan, steps, moves, own, [*own, *blocks, *scratch], hidden))
+            runs.append(run_steps(core, self.plan, steps, moves, own, scratch, hidden))
         return runs
 
     def _scalar(self, core: Core, i: int, value: np.ndarray) -> Any:

@@ -146,9 +146,6 @@ class Builder:
         if self.options.skip_floating_point_ops and _yields_floats(eqn):
             self._append(_infinities([(self.number(v), v.aval) for v in eqn.outvars]), eqn)
             return
-        if self.options.skip_floating_point_ops and _yields_floats(eqn):
-            self._append(_infinities([(self.number(v), v.aval) for v in eqn.outvars]), eqn)
-            return
         if not self._is_pending(eqn.invars):
             scalar = scalars.rule_of(eqn)
             if scalar is not None:

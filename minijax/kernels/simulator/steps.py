@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax import random
 from minijax.base.errors import ConcretizationTypeError
-from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect
+from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect, Squeezed
 from minijax.kernels.grid import dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.simulator.machine import Core, Run
@@ -77,6 +77,7 @@ class Block:
         space = mapping.memory_space
         self.mapping, self.number, self.is_output = mapping, number, is_output
         self.is_whole = space is None or is_main(space)
+        self.is_window = self.is_whole and not mapping.has_trivial_window()
         if not self.is_whole and any(type(d) in (BoundedSlice, Indirect) for d in mapping.block_shape):
             raise NotImplementedError(f"pallas_call: blocks {mapping.block_shape} cannot be simulated")
         closed = mapping.index_map_jaxpr
@@ -120,6 +121,14 @@ class Block:
             is_all = is_all and (low, high) == (first, first + size)
         return Place(starts, tuple(selection), None if is_all else tuple(part), is_outside)
 
+    def window(self, core: Core, array: Buffer, place: Place) -> Buffer:
+        """The part of an array in main memory that the kernel gets at a step."""
+        dims = self.mapping.block_shape
+        selection = tuple([s.start if type(d) is Squeezed else s for s, d in zip(place.selection, dims, strict=True)])
+        where = core.device, None
+        make = lambda: Buffer(array.array[selection], array.space, array.name, where, array.empty)  # noqa: E731
+        return core.machine.allocation(("window", self.is_output, self.number, place.starts)).at(where, make)
+
     def outside(self, place: Place, numbers: tuple, core: Core) -> IndexError:
         """The error for a block that is not in the array."""
         what = f"output {self.number}" if self.is_output else f'input "{self.mapping.origin}"'
@@ -138,7 +147,7 @@ def _plain(ids: Sequence[Any]) -> tuple[int, ...]:
 class Moves:
     """The copies of the blocks of a core, between steps."""
 
-    def __init__(self, core: Core, blocks: Sequence[Block], arrays: Sequence[Buffer], locals_: Sequence[Any]):
+    def __init__(self, core: Core, blocks: Sequence[Block], arrays: Sequence[Buffer], locals_: list):
         self.core, self.blocks, self.arrays, self.locals = core, blocks, arrays, locals_
         self.now: list[tuple | None] = [None] * len(blocks)
         self.visited: list[dict] = [{} for _ in blocks]
@@ -148,9 +157,12 @@ class Moves:
         """Stores results whose block changes with this step, and loads operands whose block does."""
         changed = []
         for i, block in enumerate(self.blocks):
-            if block.is_whole:
+            if block.is_whole and not block.is_window:
                 continue
             numbers = block.numbers(self.core, ids, scalars)
+            if block.is_window:
+                self.locals[i] = block.window(self.core, self.arrays[i], block.place(numbers))
+                continue
             if numbers != self.now[i]:
                 changed.append((i, block, numbers))
             if block.is_output:
@@ -212,7 +224,7 @@ class Moves:
 
 def run_steps(
     core: Core, plan: Plan, points: Sequence[tuple[int, ...]], moves: Moves, scalars: Sequence[Buffer],
-    memories: Sequence[Any], hidden: Sequence[int],
+    scratch: Sequence[Any], hidden: Sequence[int],
 ) -> Run:  # fmt: skip
     """Runs a kernel on a core, at each of its steps. `hidden` are the axes that the kernel does not see."""
     recorder = core.machine.options.grid_point_recorder
@@ -222,5 +234,5 @@ def run_steps(
         if recorder is not None:
             recorder(np.int32(0), tuple(ids), np.int32(core.number))
         moves.to(ids, scalars)
-        yield from plan.run(core, memories)
+        yield from plan.run(core, [*scalars, *moves.locals, *scratch])
     moves.store_all()

@@ -194,7 +194,7 @@ def _read_partly(buffer: Buffer, selection: Selection) -> np.ndarray:
 
 
 def write(buffer: Buffer, stages: Stages, value: Any, adds: bool = False, mask: Any = None) -> None:
-    """Writes the elements that a view selects, or adds to them. Raises IndexError for a place out of bounds."""
+    """Writes the elements that a view selects, or adds to them. Raises ValueError for a place out of bounds."""
     first = stages[0] if stages and type(stages[0]) is tuple else None
     rest = stages if first is None else stages[1:]
     value = np.asarray(value)
@@ -208,21 +208,21 @@ def write(buffer: Buffer, stages: Stages, value: Any, adds: bool = False, mask: 
         _write_masked(buffer, first, value, mask)
         return
     if _leaves(first, buffer.bounds):
-        raise IndexError(_message("write", buffer, first, buffer.bounds))
+        raise ValueError(_message("write", buffer, first, buffer.bounds))
     kept, places, _ = _inside(buffer, first)
     if kept and not rest:
         _put(buffer.array, kept, (), value[places], adds, None)
 
 
 def _write_masked(buffer: Buffer, selection: Selection, value: np.ndarray, mask: Any) -> None:
-    """Writes where a mask is true. Raises IndexError if it is true at a place out of bounds."""
+    """Writes where a mask is true. Raises ValueError if it is true at a place out of bounds."""
     kept, places, shape = _inside(buffer, selection)
     mask = np.broadcast_to(mask, shape)
     inside = np.zeros(shape, np.bool_)
     if kept:
         inside[places] = True
     if (mask & ~inside).any() and _leaves(selection, buffer.bounds):
-        raise IndexError(_message("masked swap", buffer, selection, buffer.bounds))
+        raise ValueError(_message("masked swap", buffer, selection, buffer.bounds))
     if kept:
         _put(buffer.array, kept, (), value[places], False, mask[places])
 
