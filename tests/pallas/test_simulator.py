@@ -33,14 +33,30 @@ def double(x, o):
 
 
 def steps(jax, jnp, lax, pl, pltpu):
-    call = lambda p: pl.pallas_call(double, jax.ShapeDtypeStruct((16, 128), jnp.float32), grid=2, in_specs=[rows(pl)],
-                                    out_specs=rows(pl), interpret=p)  # noqa: E731  # fmt: skip
+    def call(p):
+        return pl.pallas_call(
+            double,
+            jax.ShapeDtypeStruct((16, 128), jnp.float32),
+            grid=2,
+            in_specs=[rows(pl)],
+            out_specs=rows(pl),
+            interpret=p,
+        )
+
     return lambda p: call(p)(X)
 
 
 def last_block_sticks_out(jax, jnp, lax, pl, pltpu):
-    call = lambda p: pl.pallas_call(double, jax.ShapeDtypeStruct((24, 128), jnp.float32), grid=3, in_specs=[rows(pl)],
-                                    out_specs=rows(pl), interpret=p)  # noqa: E731  # fmt: skip
+    def call(p):
+        return pl.pallas_call(
+            double,
+            jax.ShapeDtypeStruct((24, 128), jnp.float32),
+            grid=3,
+            in_specs=[rows(pl)],
+            out_specs=rows(pl),
+            interpret=p,
+        )
+
     return lambda p: call(p)(TALL)
 
 

@@ -26,7 +26,7 @@ from minijax.run.programs.host_calls import HostCall
 
 def lower(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dict) -> list:
     """Lowers a call of a kernel to a call of the simulator, which gets the position of the device and the operands."""
-    mesh = mesh_around(e)
+    mesh = {} if e.manual is None else mesh_around(e)  # without a mesh, one device gets the whole arrays
     simulation = Simulation(params, mesh)
     position = [e.index_along_mesh_axis(e.manual[0], name, INDEX) for name in mesh]
     ins, outs = [*[INDEX] * len(position), *map(physical, ins)], list(map(physical, outs))
@@ -34,7 +34,7 @@ def lower(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dic
     passed = [(x, a) for x, a in zip([*position, *operands], ins, strict=True) if a.size]
     names, avals = zip(*passed, strict=True) if passed else ((), ())
     kept = [a for a in outs if a.size]
-    results = iter(e.host_call(call, names, avals, kept, has_side_effect=True, device=None))
+    results = iter(e.host_call(call, names, avals, kept, has_side_effect=True))
     return [next(results) if a.size else e.zeros(a) for a in outs]
 
 
