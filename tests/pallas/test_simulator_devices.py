@@ -184,8 +184,8 @@ def test_devices_of_a_mesh_of_two_axes(name):
     np.testing.assert_array_equal(y, want)
 
 
-def message(kernel, scratch=(), p=pltpu.InterpretParams()):
-    f = sharded(jax, call_on(jax, jnp, pl, pltpu, kernel, p, (8, 128), list(scratch)))
+def message(kernel, scratch=(), p=None):
+    f = sharded(jax, call_on(jax, jnp, pl, pltpu, kernel, p or pltpu.InterpretParams(), (8, 128), list(scratch)))
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         jax.block_until_ready(f(X))
     return str(caught.value)
