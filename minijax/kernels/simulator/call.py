@@ -26,9 +26,10 @@ from minijax.run.programs.host_calls import HostCall
 
 def lower(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dict) -> list:
     """Lowers a call of a kernel to a call of the simulator, which gets the position of the device and the operands."""
-    mesh = {} if e.manual is None else mesh_around(e)  # without a mesh, one device gets the whole arrays
+    around = e.manual
+    mesh = {} if around is None else mesh_around(e)  # without a mesh, one device gets the whole arrays
     simulation = Simulation(params, mesh)
-    position = [e.index_along_mesh_axis(e.manual[0], name, INDEX) for name in mesh]
+    position = [] if around is None else [e.index_along_mesh_axis(around[0], name, INDEX) for name in mesh]
     ins, outs = [*[INDEX] * len(position), *map(physical, ins)], list(map(physical, outs))
     call = HostCall(simulation, ins, outs, False)
     passed = [(x, a) for x, a in zip([*position, *operands], ins, strict=True) if a.size]

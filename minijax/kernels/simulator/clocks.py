@@ -47,9 +47,9 @@ class Races:
         """The actor of a core."""
         return Actor(next(self._numbers), f"device {device}, core {core}", {})
 
-    def copy(self, starter: Actor, line: str) -> Actor:
+    def copy(self, starter: Actor) -> Actor:
         """The actor of a copy that another one starts."""
-        made = Actor(next(self._numbers), f"the copy started by {starter.name} at {line}", dict(starter.clock))
+        made = Actor(next(self._numbers), f"the copy started by {starter.name}", dict(starter.clock))
         tick(starter)
         return made
 
@@ -130,8 +130,7 @@ def _range(e: int | slice, n: int) -> tuple[int, int, int]:
 def _overlap(buffer: Buffer, one: Any, other: Any) -> bool:
     if type(one) is type(other) is tuple:
         return all(_meet(a, b) for a, b in zip(one, other, strict=False))
-    numbers = [_numbers(buffer, r) for r in (one, other)]
-    return bool(np.intersect1d(*numbers).size)
+    return bool(np.intersect1d(_numbers(buffer, one), _numbers(buffer, other)).size)
 
 
 def _meet(one: tuple, other: tuple) -> bool:

@@ -29,24 +29,24 @@ class Copy:
         self.core, self.src, self.dst, self.place, self.adds, self.line = core, src, dst, place, adds, line
         self.arrived, self.sent = semaphores
         self.data: np.ndarray | None = None
-        races = core.machine.races
-        self.actor = None if races is None else races.copy(core.actor, line)
+        self.races = core.machine.races
+        self.actor = None if self.races is None or core.actor is None else self.races.copy(core.actor)
         self._noted = False
-        self._note(src, writes=False)
-        if self._target() is not None:
-            self._note_write()
+        self._note(*src, False)
+        self._note_write()
         self.arrived.copies.append(self)
         if self.sent is not None and self.sent is not self.arrived:
             self.sent.copies.append(self)
 
-    def _note(self, place: tuple, writes: bool) -> None:
-        if self.actor is not None:
-            self.core.machine.races.access(self.actor, *place, writes, self.line)
+    def _note(self, buffer: Buffer, stages: views.Stages, writes: bool) -> None:
+        if self.races is not None and self.actor is not None:
+            self.races.access(self.actor, buffer, stages, writes, self.line)
 
     def _note_write(self) -> None:
-        if not self._noted:
+        target = self._target()
+        if not self._noted and target is not None:
             self._noted = True
-            self._note((self._target(), self.dst[1]), writes=True)
+            self._note(target, self.dst[1], True)
 
     def _target(self) -> Buffer | None:
         """The buffer on the device that gets the copy; None if it has none yet."""

@@ -86,6 +86,13 @@ class Core:
             clocks.released(self.actor, semaphore)
         self.machine.log(LoggingMode.SEMAPHORE, f"added {increment} to", semaphore, self)
 
+    def note(self, buffer: Buffer, stages: Sequence[Any], writes: bool, line: str) -> None:
+        """Notes an access of this core. Raises RuntimeError if it races with another."""
+        races = self.machine.races
+        if races is not None and self.actor is not None:
+            races.access(self.actor, buffer, stages, writes, line)
+        self.machine.log(LoggingMode.SHARED_MEMORY, "wrote" if writes else "read", buffer, self)
+
     def visit(self, site: Any) -> tuple[Any, int]:
         """A name for what this core allocates now at a place of its kernel, the same on all devices and cores."""
         count = self.visits[site] = self.visits.get(site, 0) + 1

@@ -56,7 +56,8 @@ class Semaphore:
     __slots__ = ("count", "clock", "copies", "name", "place")
 
     def __init__(self, name: str, place: Place):
-        self.count, self.clock, self.name, self.place = 0, None, name, place
+        self.count, self.name, self.place = 0, name, place
+        self.clock: dict[int, int] | None = None
         self.copies: list = []
 
     def __str__(self):

@@ -17,7 +17,6 @@ from minijax.kernels.simulator.copies import Copy, size_in_bytes
 from minijax.kernels.simulator.flow import FLOW
 from minijax.kernels.simulator.machine import Core
 from minijax.kernels.simulator.memories import Semaphore, Semaphores, is_main
-from minijax.kernels.simulator.options import LoggingMode
 from minijax.kernels.simulator.plans import Builder, Get, Step
 
 # ---- reading and writing -----------------------------------------------------------------------------
@@ -30,13 +29,6 @@ def _check_space(name: str, aval: Any) -> None:
             f"{name}_p: Buffers with a memory space of HBM or ANY cannot be referenced directly. Instead, use "
             "`pltpu.sync_copy` or `pltpu.async_copy`."
         )
-
-
-def _note(core: Core, buffer: Any, stages: views.Stages, writes: bool, line: str) -> None:
-    """Notes an access for races and logs."""
-    if core.actor is not None:
-        core.machine.races.access(core.actor, buffer, stages, writes, line)
-    core.machine.log(LoggingMode.SHARED_MEMORY, "wrote" if writes else "read", buffer, core)
 
 
 def _is_watched(b: Builder) -> bool:
@@ -61,7 +53,8 @@ def _reading(b: Builder, eqn: JaxprEqn, view: Get) -> Step:
     if not _is_watched(b):
 
         def step(core, values):
-            values[out] = read(*view(values), raises)
+            buffer, stages = view(values)
+            values[out] = read(buffer, stages, raises)
 
         return step
     line = source.summary(eqn.traceback)
@@ -69,7 +62,7 @@ def _reading(b: Builder, eqn: JaxprEqn, view: Get) -> Step:
     def watched(core, values):
         buffer, stages = view(values)
         values[out] = read(buffer, stages, raises)
-        _note(core, buffer, stages, False, line)
+        core.note(buffer, stages, False, line)
 
     return watched
 
@@ -88,7 +81,8 @@ def _writing(b: Builder, eqn: JaxprEqn, view: Get, value: Get, adds: bool = Fals
     if old is None and not is_watched and mask is None:
 
         def step(core, values):
-            write(*view(values), value(values), adds)
+            buffer, stages = view(values)
+            write(buffer, stages, value(values), adds)
 
         return step
 
@@ -100,7 +94,7 @@ def _writing(b: Builder, eqn: JaxprEqn, view: Get, value: Get, adds: bool = Fals
             values[old] = before if where is None else np.where(where, before, value(values))
         write(buffer, stages, value(values), adds, where)
         if is_watched:
-            _note(core, buffer, stages, True, line)
+            core.note(buffer, stages, True, line)
 
     return careful
 
@@ -137,7 +131,7 @@ def _masked_swap(b: Builder, eqn: JaxprEqn) -> Step:
 def _one(place: tuple[Semaphores, views.Stages]) -> Semaphore:
     """The semaphore that a view selects. Raises IndexError for one that is not there."""
     memory, stages = place
-    found = memory.array
+    found: Any = memory.array
     for stage in stages:
         found = views.viewed(found, stage)
     return found if type(found) is Semaphore else found[()]

@@ -215,11 +215,9 @@ class Moves:
         self._note(i, place, loads=False)
 
     def _note(self, i: int, place: Place, loads: bool) -> None:
-        races, actor = self.core.machine.races, self.core.actor
-        if races is not None and actor is not None:
-            line = self.blocks[i].line
-            races.access(actor, self.arrays[i], (place.selection,), not loads, line)
-            races.access(actor, self.locals[i], (), loads, line)
+        line = self.blocks[i].line
+        self.core.note(self.arrays[i], (place.selection,), not loads, line)
+        self.core.note(self.locals[i], (), loads, line)
 
 
 def run_steps(

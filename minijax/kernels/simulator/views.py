@@ -271,6 +271,7 @@ def viewed(x: np.ndarray, stage: Selection | View) -> np.ndarray:
         return np.reshape(x, stage.shape)
     if type(stage) is Transposed:
         return np.transpose(x, stage.permutation)
+    assert isinstance(stage, Bitcast)
     return _bitcast(x, stage.dtype)
 
 
@@ -279,7 +280,7 @@ def _unviewed(part: np.ndarray, stage: View, x: np.ndarray) -> np.ndarray:
         return part.reshape(x.shape)
     if type(stage) is Transposed:
         return np.transpose(part, np.argsort(stage.permutation))
-    assert type(stage) is Bitcast
+    assert isinstance(stage, Bitcast)
     return _bitcast(part, x.dtype)
 
 
