@@ -21,7 +21,7 @@ from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, block_mapping, grid_bounds, index_types
 from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.primitive import pallas_call_p
-from minijax.kernels.simulator.options import chosen
+from minijax.kernels.simulator.options import chosen, traced_for
 from minijax.kernels.writes import without_unused_reads
 from minijax.transforms.prune import prune_fresh
 
@@ -189,7 +189,7 @@ class _Call:
         trees = in_tree, out_tree, tree.tree_structure(self.spec.scratch_shapes)
         refs = [*scalars, *[b.ref_aval for b in mapping.block_mappings], *mapping.scratch_avals]
         where = f"The kernel function in the pallas_call {source_of(self.kernel)}"
-        with within(mapping.local_grid, mapping.grid_names):
+        with within(mapping.local_grid, mapping.grid_names), traced_for(self.options["interpret"]):
             jaxpr, consts = traced_kernel(self.kernel, "pallas_call kernel", refs, trees, (where, "constants"))
         return prune_fresh(without_unused_reads(jaxpr), (), True)[0], consts
 

@@ -25,7 +25,7 @@ from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.parameters import TpuParams
 from minijax.kernels.primitive import pallas_call_p
-from minijax.kernels.simulator.options import chosen
+from minijax.kernels.simulator.options import chosen, traced_for
 from minijax.kernels.writes import written
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import DischargeableCall, dereferenced
@@ -268,7 +268,8 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
         ins = [_operand_ref(typeof(x), mesh) for x in leaves]
         refs = [*ins, *out_refs, *[x.get_ref_aval() for x in scratch]]
         trees = in_tree, out_tree, scratch_tree
-        traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
+        with traced_for(options["interpret"]):
+            traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
         captured = traced[0][1]
         if len(traced) > 1 and any(found for _, found in traced):
             raise NotImplementedError("pl.kernel: several bodies cannot capture references; pass them as operands")
@@ -355,7 +356,7 @@ def core_map(
         scratch, scratch_tree = tree.flatten(scratch_shapes)
         refs, empty = [x.get_ref_aval() for x in scratch], tree.tree_structure(())
         where = f"The kernel function in core_map {source_of(f)}", "non-scalar constants"
-        with _within(mesh):
+        with _within(mesh), traced_for(interpret):
             jaxpr, captured = traced_kernel(f, "pallas_core_map", refs, (empty, empty, scratch_tree), where)
         core_map_p.bind(
             *captured,

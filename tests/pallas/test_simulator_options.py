@@ -271,6 +271,23 @@ def test_bounds_of_tiles():
             run(space, buffer_bounds=bounds)
 
 
+def test_static_numbers_are_checked_when_the_kernel_runs():
+    def kernel(x, o, buffer):
+        buffer[...] = jnp.zeros_like(buffer)
+        buffer[10, :] = x[0, :]
+        o[0, :] = buffer[10, :]
+
+    def run(kernel, **options):
+        scratch, p = [pltpu.VMEM((10, 128), jnp.float32)], pltpu.InterpretParams(**options)
+        return jax.block_until_ready(pl.pallas_call(kernel, OUT, scratch_shapes=scratch, interpret=p)(X))
+
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Out-of-bounds write of buffer .*: \[10, 0:128\]"):
+        run(kernel)
+    assert np.isnan(run(kernel, buffer_bounds="padded")[0]).all()
+    with pytest.raises(ValueError, match="Out of bound indexer: idx=10, dim=10."):
+        pl.pallas_call(kernel, OUT, scratch_shapes=[pltpu.VMEM((10, 128), jnp.float32)], interpret=True)(X)
+
+
 def blocks(in_map=lambda i: (i, 0), out_map=lambda i: (i, 0), grid=2, **options):
     specs = dict(in_specs=[pl.BlockSpec((8, 128), in_map)], out_specs=pl.BlockSpec((8, 128), out_map))
     return jax.block_until_ready(

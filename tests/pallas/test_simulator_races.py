@@ -135,6 +135,43 @@ def test_views_that_do_not_meet_do_not_race():
     assert "RACE DETECTED" in message(run, kernel, VMEM, DMA)
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("mode", ["on_wait", "eager"])
+def test_when_a_copy_takes_place(mode):
+    """Without a wait, a copy has ended in one mode, and in the other has not begun."""
+
+    def program(jax, jnp, lax, pl, pltpu):
+        def kernel(x, o, buffer, done):
+            pltpu.make_async_copy(x, buffer, done).start()
+            o[...] = buffer[...]
+
+        f = pl.pallas_call(
+            kernel,
+            jax.ShapeDtypeStruct((16, 128), jnp.float32),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            scratch_shapes=[pltpu.VMEM((16, 128), jnp.float32), pltpu.SemaphoreType.DMA],
+            interpret=pltpu.InterpretParams(dma_execution_mode=mode),
+        )
+        return jax.block_until_ready(f(X))
+
+    assert np.isnan(compare.same(program)).all() == (mode == "on_wait")
+
+
+def test_a_source_may_be_written_once_it_was_sent():
+    """A wait for the sender's semaphore reads the source; the destination is written for the receiver's."""
+
+    def kernel(x, o, buffer, sent, arrived):
+        pltpu.sync_copy(x, buffer)
+        copy = pltpu.make_async_remote_copy(buffer, o, sent, arrived, 0, pl.DeviceIdType.LOGICAL)
+        copy.start()
+        copy.wait_send()
+        buffer[...] = jnp.zeros((16, 128))
+        copy.wait_recv()
+
+    for mode in ("on_wait", "eager"):
+        np.testing.assert_array_equal(run(kernel, VMEM, DMA, DMA, mode=mode), X)
+
+
 # ---- races of cores --------------------------------------------------------------------------------------------
 
 
@@ -184,6 +221,27 @@ def test_steps_on_several_cores_that_store_one_block():
     text = message(call, 2, 16)
     assert "RACE DETECTED in o (hbm, device 0)" in text
     assert f"the copy of a block by the index map of outputs, <lambda> at {__file__}:" in text
+
+
+def test_what_follows_a_signal_is_not_ordered():
+    def kernel(x, o, semaphore, late=True):
+        own = jax.lax.axis_index("c")
+
+        @pl.when(own == 0)
+        def _():
+            if not late:
+                pltpu.sync_copy(x, o)
+            pl.semaphore_signal(semaphore, core_index=1)
+            if late:
+                pltpu.sync_copy(x, o)
+
+        @pl.when(own == 1)
+        def _():
+            pl.semaphore_wait(semaphore)
+            pltpu.sync_copy(x, o)
+
+    np.testing.assert_array_equal(on_cores(lambda *refs: kernel(*refs, late=False), REGULAR), X)
+    assert "RACE DETECTED" in message(on_cores, kernel, REGULAR)
 
 
 @pytest.mark.oracle

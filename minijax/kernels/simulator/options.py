@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Literal
 
 import numpy as np
 
 from minijax.base import config
+from minijax.composed.refs import checks_bounds
 
 
 class LoggingMode(enum.Flag):
@@ -100,6 +101,16 @@ def chosen(interpret: Any) -> Any:
     """The argument `interpret` of a kernel that is being traced, or the options that are forced."""
     forced = _forced.value
     return interpret if forced is None else forced
+
+
+@contextmanager
+def traced_for(interpret: Any) -> Iterator[None]:
+    """Context manager: traces a kernel. The indices of one that is simulated are checked when it runs."""
+    token = checks_bounds.set(not isinstance(chosen(interpret), InterpretParams))
+    try:
+        yield
+    finally:
+        checks_bounds.reset(token)
 
 
 def force_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> AbstractContextManager[None]:
