@@ -376,6 +376,36 @@ def test_views_of_other_shapes_and_bits():
         np.testing.assert_array_equal(ours, plain)
 
 
+NUMBERS = [-(2**31), -7, -1, 0, 1, 2, 5, 2**31 - 1]
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint32])
+def test_scalars_are_those_of_xla(dtype):
+    lax = jax.lax
+    operations = [
+        lax.add, lax.sub, lax.mul, lax.div, lax.rem, lax.min, lax.max, lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor,
+        lambda a, b: lax.select(a < b, a, b), lambda a, b: lax.clamp(a, b, a + 3),
+        lambda a, b: (a == b).astype(dtype) + 2 * (a != b).astype(dtype) + 4 * ((a >= b) | ~(a > b)).astype(dtype),
+        lambda a, b: lax.convert_element_type(a, jnp.int8).astype(dtype) - jnp.sign(b) + lax.neg(a), lambda a, b: abs(a),
+    ]  # fmt: skip
+    pairs = np.array([(a, b) for a in NUMBERS for b in NUMBERS], np.int64).astype(dtype).T
+
+    def kernel(x, o):
+        def body(i, _):
+            for k, f in enumerate(operations):
+                if dtype != np.uint32 or k != 14:
+                    o[k, i] = f(x[0, i], x[1, i])
+            return 0
+
+        lax.fori_loop(0, pairs.shape[1], body, 0)
+
+    out, smem = jax.ShapeDtypeStruct((len(operations), pairs.shape[1]), dtype), pl.BlockSpec(memory_space=pltpu.SMEM)
+    got = pl.pallas_call(kernel, out, in_specs=[smem], out_specs=smem, interpret=pltpu.InterpretParams())(pairs)
+    for k, f in enumerate(operations):
+        if dtype != np.uint32 or k != 14:
+            np.testing.assert_array_equal(got[k], f(*map(jnp.asarray, pairs)), err_msg=str(k))
+
+
 def test_results_without_elements_or_operands():
     def kernel(o):
         o[...] = jnp.full((8, 128), 3.0)

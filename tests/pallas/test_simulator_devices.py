@@ -249,6 +249,26 @@ def test_a_copy_to_a_buffer_that_the_other_device_uses():
     np.testing.assert_array_equal(sharded(jax, f)(X), np.roll(X, 8, 0))
 
 
+def test_what_follows_a_signal_is_not_ordered():
+    """A device tells its neighbour that its buffer is ready, and then writes it once more."""
+
+    def kernel(x, o, buffer, sent, arrived, late):
+        own, barrier = lax.axis_index("x"), pltpu.get_barrier_semaphore()
+        if not late:
+            buffer[...] = jnp.zeros((8, 128))
+        pl.semaphore_signal(barrier, device_id=(lax.rem(own + 3, 4),))
+        if late:
+            buffer[...] = jnp.zeros((8, 128))
+        pl.semaphore_wait(barrier)
+        pltpu.async_remote_copy(x, buffer, sent, arrived, (lax.rem(own + 1, 4),), pl.DeviceIdType.MESH).wait()
+        pltpu.sync_copy(buffer, o)
+
+    scratch, p = [pltpu.VMEM((8, 128), jnp.float32), *DMAS], pltpu.InterpretParams(detect_races=True)
+    f = call_on(jax, jnp, pl, pltpu, lambda *refs: kernel(*refs, late=False), p, (8, 128), scratch)
+    np.testing.assert_array_equal(sharded(jax, f)(X), np.roll(X, 8, 0))
+    assert "RACE DETECTED in refs[2] (vmem, device" in message(lambda *refs: kernel(*refs, late=True), scratch, p)
+
+
 def test_a_device_that_does_not_come(monkeypatch):
     from minijax.kernels.simulator import meeting
 

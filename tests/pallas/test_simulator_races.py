@@ -172,6 +172,31 @@ def test_a_source_may_be_written_once_it_was_sent():
         np.testing.assert_array_equal(run(kernel, VMEM, DMA, DMA, mode=mode), X)
 
 
+@pytest.mark.oracle
+def test_the_destination_is_written_when_the_receiver_waits():
+    def program(jax, jnp, lax, pl, pltpu):
+        def kernel(x, o, buffer, sent, arrived):
+            copy = pltpu.make_async_remote_copy(x, buffer, sent, arrived, 0, pl.DeviceIdType.LOGICAL)
+            copy.start()
+            copy.wait_send()
+            o[0] = buffer[...]
+            copy.wait_recv()
+            o[1] = buffer[...]
+
+        f = pl.pallas_call(
+            kernel,
+            jax.ShapeDtypeStruct((2, 16, 128), jnp.float32),
+            in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+            scratch_shapes=[pltpu.VMEM((16, 128), jnp.float32), *[pltpu.SemaphoreType.DMA] * 2],
+            interpret=pltpu.InterpretParams(),
+        )
+        return jax.block_until_ready(f(X))
+
+    y = compare.same(program)
+    assert np.isnan(y[0]).all()
+    np.testing.assert_array_equal(y[1], X)
+
+
 # ---- races of cores --------------------------------------------------------------------------------------------
 
 
@@ -201,6 +226,34 @@ def test_cores_that_write_one_array(mode):
     assert "by the copy started by device 0, core 1" in text
     np.testing.assert_array_equal(on_cores(in_turn, REGULAR, dma_execution_mode=mode), X)
     np.testing.assert_array_equal(on_cores(both_copy, races=False, dma_execution_mode=mode), X)
+
+
+def test_cores_share_main_memory_until_the_last_leaves_it():
+    def kernel(x, o, semaphore, first):
+        own = jax.lax.axis_index("c")
+
+        @pl.when(own != first)
+        def _():
+            pl.semaphore_wait(semaphore)
+
+        def scope(shared):
+            @pl.when(own == first)
+            def _():
+                pltpu.sync_copy(x, shared)
+
+            @pl.when(own != first)
+            def _():
+                pltpu.sync_copy(shared, o)
+
+        pl.run_scoped(scope, pltpu.HBM((16, 128), jnp.float32))
+
+        @pl.when(own == first)
+        def _():
+            pl.semaphore_signal(semaphore, core_index=1 - first)
+
+    for first in (0, 1):
+        y = on_cores(lambda *refs, first=first: kernel(*refs, first), REGULAR, allow_hbm_allocation_in_run_scoped=True)
+        np.testing.assert_array_equal(y, X)
 
 
 def test_steps_on_several_cores_that_store_one_block():

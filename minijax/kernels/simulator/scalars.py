@@ -12,9 +12,7 @@ from minijax.ir.types import ShapedArray
 
 
 def _divided(x: Any, y: Any) -> Any:
-    if y == 0:
-        return x.dtype.type(0 if x.dtype.kind == "u" else -1)
-    return _wrapped(_quotient(int(x), int(y)), x.dtype)
+    return _wrapped(_quotient(int(x), int(y)) if y else -1, x.dtype)
 
 
 def _wrapped(value: int, dtype: np.dtype) -> Any:
