@@ -59,7 +59,8 @@ def pallas_call(
       input_output_aliases: for operands by number, the number of the result that begins as the operand and uses its
         memory.
       debug: whether to print the kernel's jaxpr and its module when it is lowered.
-      interpret: True runs the kernel as operations of XLA on any device. On a CPU kernels always run so.
+      interpret: True runs the kernel as operations of XLA on any device, as kernels run on a CPU anyway;
+        `pltpu.InterpretParams` runs it on a simulated TPU.
       name: name in profiles and modules. By default, that of `kernel`.
       compiler_params: options of a compiler, `pl.triton.CompilerParams` or `pl.tpu.CompilerParams`.
       cost_estimate: `pl.CostEstimate` for XLA's scheduler.

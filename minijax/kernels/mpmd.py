@@ -197,7 +197,8 @@ def kernel(
       mesh: mesh of cores, as `pltpu.create_tensorcore_mesh` returns.
       scratch_types: types of memory of each core; a dict gives keyword arguments.
       compiler_params: options of the compiler, `pl.tpu.CompilerParams`.
-      interpret: True runs the kernel as operations of XLA, one core after the other. On a CPU kernels always run so.
+      interpret: True runs the kernel as operations of XLA, one core after the other, as kernels run on a CPU anyway;
+        `pltpu.InterpretParams` runs it on a simulated TPU, all cores at a time.
       cost_estimate: `pl.CostEstimate` for XLA's scheduler.
       debug: whether to print the kernel's jaxpr and its module when it is lowered.
       name: name in profiles and modules. By default, that of `body`.

@@ -1,5 +1,7 @@
 """Kernels on a simulated TPU have the values of jax's simulator."""
 
+import threading
+
 import compare
 import numpy as np
 import pallas_kernels  # noqa: F401  the short names of Pallas' modules
@@ -268,9 +270,30 @@ def core_map(jax, jnp, lax, pl, pltpu):
     return call
 
 
+def barrier_of_cores(jax, jnp, lax, pl, pltpu):
+    mesh = pltpu.create_tensorcore_mesh("c", num_cores=2)
+
+    def body(x, o, semaphore):
+        pltpu.core_barrier(semaphore, core_axis_name="c")
+        pltpu.run_on_first_core("c")(lambda: pltpu.sync_copy(x, o))
+
+    out, scratch = jax.ShapeDtypeStruct((16, 128), jnp.float32), [pltpu.SemaphoreType.REGULAR]
+    return lambda p: pl.kernel(body, out, mesh=mesh, scratch_types=scratch, interpret=p)(X)
+
+
+def named_axes(jax, jnp, lax, pl, pltpu):
+    def kernel(x, o):
+        o[...] = x[...] + 10 * lax.axis_index("a") + lax.axis_index("b")
+
+    spec = pl.BlockSpec((4, 128), lambda i, j: (2 * i + j, 0))
+    grid = pl.GridSpec(grid=(("a", 2), ("b", 2)), in_specs=[spec], out_specs=spec)
+    out = jax.ShapeDtypeStruct((16, 128), jnp.int32)
+    return lambda p: pl.pallas_call(kernel, out, grid_spec=grid, interpret=p)(INTS)
+
+
 PROGRAMS = [
     steps, last_block_sticks_out, matmul, copies, prefetched_numbers, aliased, grid_of_unknown_size, loops, views,
-    scopes, masks, two_cores, core_map,
+    scopes, masks, two_cores, core_map, barrier_of_cores, named_axes,
 ]  # fmt: skip
 
 
@@ -406,7 +429,62 @@ def test_scalars_are_those_of_xla(dtype):
             np.testing.assert_array_equal(got[k], f(*map(jnp.asarray, pairs)), err_msg=str(k))
 
 
-def test_results_without_elements_or_operands():
+@pytest.mark.parametrize("inner", [pltpu.InterpretParams(), True], ids=["simulated", "interpreted"])
+def test_a_kernel_within_a_kernel(inner):
+    out = jax.ShapeDtypeStruct((16, 128), jnp.float32)
+
+    def outer(x, o):
+        o[...] = 3 * pl.pallas_call(double, out, interpret=inner)(x[...])
+
+    y = pl.pallas_call(outer, out, interpret=pltpu.InterpretParams())(X)
+    np.testing.assert_allclose(y, 6 * X, rtol=1e-6)
+
+
+def test_random_numbers_and_wide_ones():
+    def kernel(seed, o):
+        o[...] = jax.random.uniform(jax.random.key(seed[0]), (8, 128))
+
+    smem, p = pl.BlockSpec(memory_space=pltpu.SMEM), pltpu.InterpretParams()
+    y = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.float32), in_specs=[smem], interpret=p)(np.array([3]))
+    np.testing.assert_array_equal(y, jax.random.uniform(jax.random.key(3), (8, 128)))
+    with jax.enable_x64(True):
+        f = pl.pallas_call(
+            lambda x, o: o.__setitem__(..., x[...] * 2 + pl.program_id(0)),
+            jax.ShapeDtypeStruct((16, 128), jnp.float64),
+            grid=2,
+            in_specs=[rows(pl)],
+            out_specs=rows(pl),
+            interpret=p,
+        )
+        y = f(jnp.asarray(X, jnp.float64))
+        assert y.dtype == np.float64
+        np.testing.assert_array_equal(y, X.astype(np.float64) * 2 + np.repeat([0, 1], 8)[:, None])
+
+
+def test_threads_share_a_function():
+    f, found = jax.jit(call(pltpu.InterpretParams())), []
+
+    def run(n):
+        found.extend(np.array_equal(f(X + i), 2 * (X + i)) for i in range(n, n + 10))
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [True] * 40
+
+
+def test_arrays_without_elements_and_grids_without_steps():
+    empty = pl.pallas_call(double, jax.ShapeDtypeStruct((0, 128), jnp.float32), interpret=pltpu.InterpretParams())
+    assert empty(np.ones((0, 128), np.float32)).shape == (0, 128)
+    none = pl.pallas_call(
+        double, jax.ShapeDtypeStruct((16, 128), jnp.float32), grid=0, interpret=pltpu.InterpretParams()
+    )
+    assert np.isnan(none(X)).all()
+
+
+def test_results_without_operands():
     def kernel(o):
         o[...] = jnp.full((8, 128), 3.0)
 

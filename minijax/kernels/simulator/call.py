@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from minijax.hlo.spell import physical
-from minijax.ir.jaxpr import Jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.kernels.grid import INDEX, dynamic_grid_dim
 from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.mosaic.call import mesh_around
@@ -18,10 +18,11 @@ from minijax.kernels.simulator.machine import Core, Machine, Run
 from minijax.kernels.simulator.meeting import Meeting
 from minijax.kernels.simulator.memories import Buffer
 from minijax.kernels.simulator.options import InterpretParams, check_options
-from minijax.kernels.simulator.plans import plan_of
+from minijax.kernels.simulator.plans import Builder, Step, plan_of
 from minijax.kernels.simulator.rules import RULES
 from minijax.kernels.simulator.steps import Block, Moves, parallel_orders, points_of, run_steps
 from minijax.run.programs.host_calls import HostCall
+from minijax.run.programs.inline import InlineProgram
 
 
 def lower(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dict) -> list:
@@ -37,6 +38,25 @@ def lower(e: Any, ins: Sequence, outs: Sequence, operands: Sequence, params: dic
     kept = [a for a in outs if a.size]
     results = iter(e.host_call(call, names, avals, kept, has_side_effect=True))
     return [next(results) if a.size else e.zeros(a) for a in outs]
+
+
+def _nested(b: Builder, eqn: JaxprEqn) -> Step:
+    """A call of a kernel within one."""
+    ins, outs = [b.number(a) for a in eqn.invars], [b.number(v) for v in eqn.outvars]
+    if isinstance(eqn.params["interpret"], InterpretParams):
+        run: Callable[[Sequence], Sequence] = lambda values: Simulation(eqn.params, {})(*values)  # noqa: E731
+    else:
+        given = [Var(a.aval) for a in eqn.invars]
+        run = InlineProgram(ClosedJaxpr(Jaxpr([], given, eqn.outvars, [eqn.replace(invars=given)])))
+
+    def step(core, values):
+        for i, x in zip(outs, run([np.asarray(values[i]) for i in ins]), strict=True):
+            values[i] = x
+
+    return step
+
+
+RULES["pallas_call"] = _nested
 
 
 def _has_links(jaxpr: Jaxpr) -> bool:

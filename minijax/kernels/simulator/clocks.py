@@ -17,10 +17,11 @@ Clock = dict[int, int]  # for each core and copy, how many of its steps have bee
 class Actor:
     """A core, or a copy: what runs in an order of its own."""
 
-    __slots__ = ("number", "name", "clock")
+    __slots__ = ("number", "name", "clock", "is_settled")
 
     def __init__(self, number: int, name: str, clock: Clock):
         self.number, self.name, self.clock = number, name, clock
+        self.is_settled = False  # a copy that all cores have waited for
         clock[number] = 1
 
 
@@ -36,64 +37,82 @@ class Access(NamedTuple):
     def __str__(self):
         return f"{'write' if self.writes else 'read'} by {self.actor.name} at {self.line}"
 
+    def is_before(self, clock: Clock) -> bool:
+        """Returns whether one with this clock has seen the access."""
+        return self.actor.is_settled or clock.get(self.actor.number, 0) >= self.step
+
 
 class Races:
     """The actors of a simulation, and what they access."""
 
     def __init__(self):
         self._numbers = itertools.count()
+        self._cores: list[Actor] = []
+        self._copies: dict[int, Actor] = {}  # those that some core has not seen
 
     def core(self, device: int, core: int) -> Actor:
         """The actor of a core."""
-        return Actor(next(self._numbers), f"device {device}, core {core}", {})
+        made = Actor(next(self._numbers), f"device {device}, core {core}", {})
+        self._cores.append(made)
+        return made
 
     def copy(self, starter: Actor) -> Actor:
         """The actor of a copy that another one starts."""
         made = Actor(next(self._numbers), f"the copy started by {starter.name}", dict(starter.clock))
-        tick(starter)
+        self._copies[made.number] = made
+        _tick(starter)
         return made
 
     def access(self, actor: Actor, buffer: Buffer, stages: views.Stages, writes: bool, line: str) -> None:
         """Notes an access. Raises RuntimeError if it races with an earlier one."""
-        region, clock, kept = _region(buffer, stages), actor.clock, []
+        clock = actor.clock
+        now, kept = Access(actor, clock[actor.number], writes, _region(buffer, stages), line), []
         for other in buffer.log:
-            seen = clock.get(other.actor.number, 0) >= other.step
-            if not seen and (writes or other.writes) and other.actor is not actor:
-                if _overlap(buffer, region, other.region):
-                    raise RuntimeError(_race(buffer, other, Access(actor, clock[actor.number], writes, region, line)))
-            if not (seen and writes and _covers(region, other.region)) and not (
-                other.actor is actor and other.writes == writes and other.region == region
-                if type(region) is type(other.region) is tuple
-                else False
-            ):
-                kept.append(other)
-        kept.append(Access(actor, clock[actor.number], writes, region, line))
+            if other.is_before(clock) or other.actor is actor:
+                if not (writes and _covers(now.region, other.region)):
+                    kept.append(other)
+                continue
+            if (writes or other.writes) and _overlap(buffer, now.region, other.region):
+                raise RuntimeError(_race(buffer, other, now))
+            kept.append(other)
+        if len(kept) > _MANY:
+            kept = [a for a in kept if not all(a.is_before(core.clock) for core in self._cores)]
+        kept.append(now)
         buffer.log = kept
 
+    def released(self, actor: Actor, semaphore: Semaphore) -> None:
+        """Lets those who wait for a semaphore see what the actor has done."""
+        if semaphore.clock is None:
+            semaphore.clock = {}
+        _join(semaphore.clock, actor.clock)
+        _tick(actor)
 
-def tick(actor: Actor) -> None:
+    def acquired(self, actor: Actor, semaphore: Semaphore) -> None:
+        """Lets a core see what those have done who signalled a semaphore."""
+        if semaphore.clock is None:
+            return
+        _join(actor.clock, semaphore.clock)
+        for number in [n for n in semaphore.clock if n in self._copies]:
+            if all(number in core.clock for core in self._cores):
+                self._copies.pop(number).is_settled = True
+                for core in self._cores:
+                    del core.clock[number]
+        semaphore.clock = {n: step for n, step in semaphore.clock.items() if n in actor.clock}
+
+
+_MANY = 64  # accesses of a buffer, beyond which those that no core can race with are dropped
+
+
+def _tick(actor: Actor) -> None:
     """Ends a step of an actor: what others have seen of it does not include what follows."""
     actor.clock[actor.number] += 1
 
 
-def released(actor: Actor, semaphore: Semaphore) -> None:
-    """Lets those who wait for a semaphore see what the actor has done."""
-    semaphore.clock = _joined(semaphore.clock or {}, actor.clock)
-    tick(actor)
-
-
-def acquired(actor: Actor, semaphore: Semaphore) -> None:
-    """Lets an actor see what those have done who signalled a semaphore."""
-    if semaphore.clock is not None:
-        actor.clock.update(_joined(actor.clock, semaphore.clock))
-
-
-def _joined(one: Clock, other: Clock) -> Clock:
-    joined = dict(one)
+def _join(clock: Clock, other: Clock) -> None:
+    """Adds to a clock what another one has seen."""
     for number, step in other.items():
-        if joined.get(number, 0) < step:
-            joined[number] = step
-    return joined
+        if clock.get(number, 0) < step:
+            clock[number] = step
 
 
 def _race(buffer: Buffer, first: Access, second: Access) -> str:

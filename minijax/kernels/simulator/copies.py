@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minijax.kernels.simulator import clocks, views
+from minijax.kernels.simulator import views
 from minijax.kernels.simulator.memories import Buffer, Place, Semaphore
 
 if TYPE_CHECKING:
@@ -100,8 +100,8 @@ class Copy:
         semaphore.count += self.data.nbytes
         if self in semaphore.copies:
             semaphore.copies.remove(self)
-        if self.actor is not None:
-            clocks.released(self.actor, semaphore)
+        if self.actor is not None and self.races is not None:
+            self.races.released(self.actor, semaphore)
 
 
 def size_in_bytes(aval: Any) -> int:

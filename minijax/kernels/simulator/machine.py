@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from minijax.kernels.simulator import clocks
 from minijax.kernels.simulator.clocks import Actor, Races
 from minijax.kernels.simulator.memories import Allocation, Buffer, Semaphore, Semaphores, padded, uninitialized_value
 from minijax.kernels.simulator.options import InterpretParams, LoggingMode
@@ -68,8 +67,8 @@ class Core:
             return False
         if decrement:
             semaphore.count -= value
-        if self.actor is not None:
-            clocks.acquired(self.actor, semaphore)
+        if self.actor is not None and self.machine.races is not None:
+            self.machine.races.acquired(self.actor, semaphore)
         self.machine.log(LoggingMode.SEMAPHORE, "waited for", semaphore, self)
         return True
 
@@ -82,8 +81,8 @@ class Core:
     def signal(self, semaphore: Semaphore, increment: int) -> None:
         """Adds to a semaphore of any device."""
         semaphore.count += increment
-        if self.actor is not None:
-            clocks.released(self.actor, semaphore)
+        if self.actor is not None and self.machine.races is not None:
+            self.machine.races.released(self.actor, semaphore)
         self.machine.log(LoggingMode.SEMAPHORE, f"added {increment} to", semaphore, self)
 
     def note(self, buffer: Buffer, stages: Sequence[Any], writes: bool, line: str) -> None:

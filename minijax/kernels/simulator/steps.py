@@ -77,7 +77,7 @@ class Block:
         space = mapping.memory_space
         self.mapping, self.number, self.is_output = mapping, number, is_output
         self.is_whole = space is None or is_main(space)
-        self.is_window = self.is_whole and not mapping.has_trivial_window()
+        self.is_fixed = not mapping.array_aval.size or (self.is_whole and mapping.has_trivial_window())
         if not self.is_whole and any(type(d) in (BoundedSlice, Indirect) for d in mapping.block_shape):
             raise NotImplementedError(f"pallas_call: blocks {mapping.block_shape} cannot be simulated")
         closed = mapping.index_map_jaxpr
@@ -157,10 +157,10 @@ class Moves:
         """Stores results whose block changes with this step, and loads operands whose block does."""
         changed = []
         for i, block in enumerate(self.blocks):
-            if block.is_whole and not block.is_window:
+            if block.is_fixed:
                 continue
             numbers = block.numbers(self.core, ids, scalars)
-            if block.is_window:
+            if block.is_whole:
                 self.locals[i] = block.window(self.core, self.arrays[i], block.place(numbers))
                 continue
             if numbers != self.now[i]:

@@ -34,10 +34,10 @@ class InlineProgram:
 
     def _compile(self) -> Any:
         device = _device()
-        text = lower_jaxpr(plain_program("inline", self._closed)).text
+        module = lower_jaxpr(plain_program("inline", self._closed))
         sharding = client.single_device_sharding(device)
         self._signatures = [signature(a, sharding, True) for a in self._closed.in_avals]
-        return compile_text(text, name="inline", devices=(device,)).execute
+        return compile_text(module.text, name="inline", devices=(device,), host_calls=module.callbacks).execute
 
     def __call__(self, values: Sequence[Any]) -> list[np.ndarray]:
         if self._execute is None:
