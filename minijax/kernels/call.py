@@ -21,6 +21,7 @@ from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, block_mapping, grid_bounds, index_types
 from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.simulator.options import chosen, traced_for
 from minijax.kernels.writes import without_unused_reads
 from minijax.transforms.prune import prune_fresh
 
@@ -58,7 +59,8 @@ def pallas_call(
       input_output_aliases: for operands by number, the number of the result that begins as the operand and uses its
         memory.
       debug: whether to print the kernel's jaxpr and its module when it is lowered.
-      interpret: True runs the kernel as operations of XLA on any device. On a CPU kernels always run so.
+      interpret: True runs the kernel as operations of XLA on any device, as kernels run on a CPU anyway;
+        `pltpu.InterpretParams` runs it on a simulated TPU.
       name: name in profiles and modules. By default, that of `kernel`.
       compiler_params: options of a compiler, `pl.triton.CompilerParams` or `pl.tpu.CompilerParams`.
       cost_estimate: `pl.CostEstimate` for XLA's scheduler.
@@ -143,6 +145,7 @@ class _Call:
         params = dict(
             jaxpr=jaxpr, grid_mapping=mapping, input_output_aliases=self.aliases, out_avals=out_avals, **self.options
         )
+        params["interpret"] = chosen(params["interpret"])
         name = self.options["name"]
         with extended_name_stack(*([] if name is None else [name])):
             results = pallas_call_p.bind(*captured, *bounds, *leaves, **params)
@@ -187,7 +190,7 @@ class _Call:
         trees = in_tree, out_tree, tree.tree_structure(self.spec.scratch_shapes)
         refs = [*scalars, *[b.ref_aval for b in mapping.block_mappings], *mapping.scratch_avals]
         where = f"The kernel function in the pallas_call {source_of(self.kernel)}"
-        with within(mapping.local_grid, mapping.grid_names):
+        with within(mapping.local_grid, mapping.grid_names), traced_for(self.options["interpret"]):
             jaxpr, consts = traced_kernel(self.kernel, "pallas_call kernel", refs, trees, (where, "constants"))
         return prune_fresh(without_unused_reads(jaxpr), (), True)[0], consts
 

@@ -25,6 +25,7 @@ from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.parameters import TpuParams
 from minijax.kernels.primitive import pallas_call_p
+from minijax.kernels.simulator.options import chosen, traced_for
 from minijax.kernels.writes import written
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import DischargeableCall, dereferenced
@@ -151,7 +152,7 @@ def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
         grid_mapping=mapping,
         compiler_params=options,
         input_output_aliases=tuple(params["input_output_aliases"].items.items()),
-        mesh=None,
+        mesh=mesh,
         **{n: params[n] for n in ("cost_estimate", "debug", "interpret", "metadata", "name", "out_avals")},
     )
 
@@ -196,7 +197,8 @@ def kernel(
       mesh: mesh of cores, as `pltpu.create_tensorcore_mesh` returns.
       scratch_types: types of memory of each core; a dict gives keyword arguments.
       compiler_params: options of the compiler, `pl.tpu.CompilerParams`.
-      interpret: True runs the kernel as operations of XLA, one core after the other. On a CPU kernels always run so.
+      interpret: True runs the kernel as operations of XLA, one core after the other, as kernels run on a CPU anyway;
+        `pltpu.InterpretParams` runs it on a simulated TPU, all cores at a time.
       cost_estimate: `pl.CostEstimate` for XLA's scheduler.
       debug: whether to print the kernel's jaxpr and its module when it is lowered.
       name: name in profiles and modules. By default, that of `body`.
@@ -267,7 +269,8 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
         ins = [_operand_ref(typeof(x), mesh) for x in leaves]
         refs = [*ins, *out_refs, *[x.get_ref_aval() for x in scratch]]
         trees = in_tree, out_tree, scratch_tree
-        traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
+        with traced_for(options["interpret"]):
+            traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
         captured = traced[0][1]
         if len(traced) > 1 and any(found for _, found in traced):
             raise NotImplementedError("pl.kernel: several bodies cannot capture references; pass them as operands")
@@ -277,7 +280,7 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
             jaxprs=tuple([_closed(jaxpr, len(ins)) for jaxpr, _ in traced]),
             meshes=tuple(meshes),
             out_avals=tuple(map(_result_type, outs)),
-            **options,
+            **{**options, "interpret": chosen(options["interpret"])},
         )
         with extended_name_stack(*([] if options["name"] is None else [options["name"]])):
             return out_tree.unflatten(mpmd_map_p.bind(*leaves, *captured, **params))
@@ -354,7 +357,7 @@ def core_map(
         scratch, scratch_tree = tree.flatten(scratch_shapes)
         refs, empty = [x.get_ref_aval() for x in scratch], tree.tree_structure(())
         where = f"The kernel function in core_map {source_of(f)}", "non-scalar constants"
-        with _within(mesh):
+        with _within(mesh), traced_for(interpret):
             jaxpr, captured = traced_kernel(f, "pallas_core_map", refs, (empty, empty, scratch_tree), where)
         core_map_p.bind(
             *captured,
@@ -362,7 +365,7 @@ def core_map(
             cost_estimate=cost_estimate,
             debug=debug,
             debug_info=jaxpr.debug_info,
-            interpret=interpret,
+            interpret=chosen(interpret),
             jaxpr=jaxpr,
             mesh=mesh,
             metadata=None if metadata is None else FrozenDict(metadata),

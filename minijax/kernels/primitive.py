@@ -10,6 +10,8 @@ from minijax.kernels import batching, derivatives, interpret, reverse
 from minijax.kernels.captured import as_operands
 from minijax.kernels.mosaic import call as mosaic
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
+from minijax.kernels.simulator import call as simulator
+from minijax.kernels.simulator.options import InterpretParams
 from minijax.kernels.triton import module as triton
 from minijax.transforms.discharge import DischargeableCall
 
@@ -55,6 +57,8 @@ class PallasCall(DischargeableCall):
 
 def _lowering(platform: str, params: dict) -> Any:
     """The function that lowers a call for a platform."""
+    if isinstance(params["interpret"], InterpretParams):
+        return simulator.lower
     if params["interpret"]:
         return _interpreted
     if platform == "cpu":

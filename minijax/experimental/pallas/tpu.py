@@ -27,18 +27,14 @@ minijax.kernels.pipeline.buffers: BufferType BufferedRef BufferedRefBase
 minijax.kernels.pipeline.emit: emit_pipeline emit_pipeline_with_allocations
 minijax.kernels.parameters: ARBITRARY CORE_PARALLEL CompilerParams=TpuParams CoreType GridDimensionSemantics PARALLEL
     SUBCORE_PARALLEL SideEffectType Tiling
+minijax.kernels.simulator.options: InterpretParams force_tpu_interpret_mode reset_tpu_interpret_mode_state
+    set_tpu_interpret_mode
 """,
     deprecated={
         "jax.experimental.pallas.tpu.{0} is deprecated. Use jax.experimental.pallas.{0} instead.": """
 minijax.kernels.memory: HOST=MemorySpace.HOST semaphore
 minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_signal semaphore_wait
 """
-    },
-    missing={
-        "jax.experimental.pallas.tpu.{0} is not there: use pallas_call over a grid instead.": """
-        InterpretParams force_tpu_interpret_mode
-        reset_tpu_interpret_mode_state set_tpu_interpret_mode
-    """
     },
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

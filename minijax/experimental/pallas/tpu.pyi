@@ -55,6 +55,10 @@ from minijax.kernels.pipeline.buffers import BufferedRef as BufferedRef
 from minijax.kernels.pipeline.buffers import BufferedRefBase as BufferedRefBase
 from minijax.kernels.pipeline.emit import emit_pipeline as emit_pipeline
 from minijax.kernels.pipeline.emit import emit_pipeline_with_allocations as emit_pipeline_with_allocations
+from minijax.kernels.simulator.options import InterpretParams as InterpretParams
+from minijax.kernels.simulator.options import force_tpu_interpret_mode as force_tpu_interpret_mode
+from minijax.kernels.simulator.options import reset_tpu_interpret_mode_state as reset_tpu_interpret_mode_state
+from minijax.kernels.simulator.options import set_tpu_interpret_mode as set_tpu_interpret_mode
 from typing import Any
 from typing_extensions import deprecated
 
@@ -96,7 +100,3 @@ def semaphore_signal(
 ) -> None: ...
 @deprecated("jax.experimental.pallas.tpu.semaphore_wait is deprecated. Use jax.experimental.pallas.semaphore_wait instead.")
 def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) -> None: ...
-InterpretParams: Any
-force_tpu_interpret_mode: Any
-reset_tpu_interpret_mode_state: Any
-set_tpu_interpret_mode: Any

@@ -69,7 +69,7 @@ def lower(
     the compiler does not take.
     """
     jaxpr, mapping, options = params["jaxpr"], params["grid_mapping"], params["compiler_params"]
-    mesh = _mesh_around(e)
+    mesh = mesh_around(e)
     where = jaxpr.debug_info.func_src_info
     if jaxpr.constvars:
         raise NotImplementedError(
@@ -96,7 +96,7 @@ def function_name(name: str) -> str:
     return re.sub(r"[^0-9a-zA-Z_]", "_", name)
 
 
-def _mesh_around(e: Any) -> dict[str, int]:
+def mesh_around(e: Any) -> dict[str, int]:
     """The sizes of the axes of the mesh around the call. Raises NotImplementedError unless all are manual."""
     if e.manual is None:
         if e.num_partitions > 1:

@@ -1,0 +1,1 @@
+"""Simulates TPUs that run kernels: their memories, copies, semaphores, cores and links."""
