@@ -328,7 +328,7 @@ class JaxprTrace(Trace):
             if type(x) in symbol_kinds:
                 primitive, params = symbol_kinds[type(x)].operation(x)
                 return self.process(primitive, (), params)[0].val
-        snapshot = self._snapshot(x)
+        snapshot = value_kinds[np.ndarray].canonicalise(x) if type(x) is np.ndarray else x
         var = self.const_vars.get(id(snapshot))
         if var is None:
             var = Var(AvalQDD(aval, super().qdd_of(x)) if aval.has_qdd else aval)
@@ -336,18 +336,6 @@ class JaxprTrace(Trace):
         self.originals += (known, snapshot)
         self.const_vars[id(known)] = self.const_vars[id(snapshot)] = var
         return var
-
-    def _snapshot(self, x: Any) -> Any:
-        """A captured value as a constant; a NumPy array is not copied again if an outer trace captured it."""
-        if type(x) is not np.ndarray:
-            return x
-        trace = self.parent
-        while trace is not None:
-            var = trace.const_vars.get(id(x)) if type(trace) is JaxprTrace else None
-            if var is not None:
-                return trace.consts[list(trace.constvars()).index(var)]
-            trace = trace.parent
-        return value_kinds[np.ndarray].canonicalise(x)
 
     def constvars(self) -> dict[Var, None]:
         """The variables of the constants, in their order; one variable may represent several values."""

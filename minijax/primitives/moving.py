@@ -441,6 +441,8 @@ def as_array_or_constant(x: Any) -> Any:
         return x
     trace = recording_trace()
     if trace is None:
+        if getattr(x, "dtype", None) == dtypes.float0:
+            return x
         return transfer.from_numpy(x) if is_plain else transfer.to_device(x)
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 
