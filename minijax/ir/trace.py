@@ -302,9 +302,9 @@ class JaxprTrace(Trace):
         return self._constant(x)
 
     def capture(self, operands: Sequence) -> None:
-        """Captures the tracers of outer traces, in the order of the operands and even if nothing reads them."""
+        """Captures values from outside the trace, in the order of the operands and even if nothing reads them."""
         for x in operands:
-            if isinstance(x, Tracer) and x._trace is not self:
+            if x._trace is not self if isinstance(x, Tracer) else type(x) not in symbol_kinds:
                 self._constant(x)
 
     def _constant(self, x: Any) -> Atom:
