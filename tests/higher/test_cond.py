@@ -241,6 +241,18 @@ CAPTURING = {
             0, 2, lambda i, y: lax.cond(y[0] > 0, lambda: y + CONST, lambda: y * CONST) + CONST + np.arange(3.0), x
         )
     ),
+    "what an inlined function does not read": lambda jax, jnp, lax: (
+        lambda x, n: lax.cond(
+            x[0] > 0,
+            lambda: (jnp.isfinite(n), jnp.imag(x), jax.jit(lambda y, z: (y * 2, z), inline=True)(x, n)[0]),
+            lambda: (jnp.isneginf(n), x, x),
+        )
+    ),
+    "in the order of an inlined function": lambda jax, lax: (
+        lambda x, n: lax.cond(
+            x[0] > 0, jax.jit(lambda: jax.jit(lambda y, z: (z * 2, y), inline=True)(x, n)), lambda: (n, x)
+        )
+    ),
     "an array of 64 bits": lambda jax, lax: (
         lambda x: lax.cond(x[0] > 0, lambda: x + WIDE, lambda: jax.grad(lambda y: (y * WIDE).sum())(x))
     ),
@@ -252,7 +264,8 @@ ORDER, WIDE = np.array([2, 0, 1]), np.linspace(0.0, 1.0, 3)
 @pytest.mark.parametrize("name", CAPTURING)
 def test_branches_capture_the_values_that_those_of_jax_capture(name):
     x = np.arange(3, dtype=np.float32)
-    args = {"operands of an operator": (x, 2), "constants of a jitted function": (x, 2), "stop_gradient": (2,)}
+    args = {"what an inlined function does not read": (x, 2), "in the order of an inlined function": (x, 2)}
+    args |= {"operands of an operator": (x, 2), "constants of a jitted function": (x, 2), "stop_gradient": (2,)}
     check(Case(name, CAPTURING[name], args.get(name, (x,))), "full")
 
 
