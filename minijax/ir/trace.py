@@ -309,9 +309,9 @@ class JaxprTrace(Trace):
                 self._constant(x)
 
     def offer(self, operands: Sequence) -> None:
-        """Captures values from outside the trace, in the order of the operands, if something reads them in the end."""
+        """Captures the tracers of outer traces, in the order of the operands, if something reads them in the end."""
         for x in operands:
-            if x._trace is not self if isinstance(x, Tracer) else type(x) not in symbol_kinds:
+            if isinstance(x, Tracer) and x._trace is not self:
                 self.offered.append(self._constant(x))
 
     def _constant(self, x: Any) -> Atom:

@@ -248,6 +248,11 @@ CAPTURING = {
             lambda: (jnp.isneginf(n), x, x),
         )
     ),
+    "functions with options": lambda jnp, lax: (
+        lambda x: lax.cond(
+            x[0] > 0, lambda: (jnp.sum(x, axis=0), jnp.argmax(x, 0)), lambda: (jnp.max(x), jnp.argmin(x))
+        )
+    ),
     "in the order of an inlined function": lambda jax, lax: (
         lambda x, n: lax.cond(
             x[0] > 0, jax.jit(lambda: jax.jit(lambda y, z: (z * 2, y), inline=True)(x, n)), lambda: (n, x)
