@@ -46,7 +46,7 @@ ROOM_LINES = {
     "transforms": (1_105, "absent rules are reported where they are looked up"),
     "calls": (1_424, "a function without results is linearized, whatever its rule of batching"),
     "dispatch": (2_760, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),
-    "higher": (2_365, "types of overloads"),
+    "higher": (2_368, "cotangents of the slices of a scan keep their weak types"),
     "composed": (4_560, "views of references in other orders of axes, and of other bits"),
     "api": (5_805, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),
     "interop": (2_465, "`minijax doctor`"),
