@@ -22,7 +22,11 @@ Colors = Callable[[float], Sequence[float]]
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
     """Prints the sharding of an array of rank 1 or 2; the options are those of `visualize_sharding`."""
-    inspect_array_sharding(arr, callback=lambda sharding: visualize_sharding(arr.shape, sharding, **kwargs))
+
+    def _visualize(sharding: Any) -> None:
+        visualize_sharding(arr.shape, sharding, **kwargs)
+
+    inspect_array_sharding(arr, callback=_visualize)
 
 
 def visualize_sharding(

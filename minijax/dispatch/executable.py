@@ -123,6 +123,8 @@ class Executable:
             port = self.ins[n]
             if x._sig.aval is token_type:
                 return transfer.token_on_devices(x, self.device or port.sharding)
+            if x._sig.aval.dtype == dtypes.float0:
+                x = np.zeros(x.shape, bool)  # as programs hold it
             if port.layout is not None:
                 return transfer.to_device(x, Format(port.layout, port.sharding))
             return transfer.to_device(x, self.device or port.sharding)

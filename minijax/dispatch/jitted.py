@@ -246,7 +246,7 @@ class Engine:
         if self.inlines and type(trace) is JaxprTrace:
             for x in args:
                 if isinstance(x, Tracer) and x._trace is not trace:
-                    trace.capture(args)
+                    trace.offer(args)
                     break
             if self.replays and not kwargs and len(args) <= self.plain_count:
                 return replayed(self, args, self.fun)

@@ -21,7 +21,7 @@ from minijax.ir.check import check_params, is_closed, is_count, same_types, type
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.primitive import Folding, is_undefined_primal
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import AbstractValue, ShapedArray, Zero, typeof
 from minijax.primitives.moving import expand_dims
 from minijax.primitives.structural import concatenate, index_in_dim
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
@@ -165,14 +165,16 @@ class Scan(Bodied, HiControlFlow):
         body = _returning_constants(closed, tuple(lin_consts), tuple(typeof(ct).weak_type for ct in carry_cts))
         summed_avals, ys_avals = body.out_avals[: len(sums)], slots.results(closed.out_avals)[1]
         ct_avals = tuple(map(typeof, carry_cts))
-        ct_avals = (*(a.to_ct_aval() for a in summed_avals), *ct_avals, *(a.to_ct_aval() for a in ys_avals))
+        ys_cts = nonzero_mask(ys_cts).marked(ys_cts)
+        ys_avals = [_as_weak_as(ct, a.to_ct_aval()) for a, ct in zip(ys_avals, ys_cts, strict=True)]
+        ct_avals = (*(a.to_ct_aval() for a in summed_avals), *ct_avals, *ys_avals)
         instantiated = (True,) * sum(running) + (False,) * sum(lin_xs)
         back, nonzeros = transpose_jaxpr(body, linear, (True,) * len(ct_avals), instantiated, ct_avals)
         k, n = known.consts, linear.count(False)
         # (known constants, known slices, cts) -> (known constants, cts, known slices)
         back = permute_jaxpr(back, (*range(k), *range(n, len(back.invars)), *range(k, n)))
         results = self.bind_all(
-            [*known_consts, *sums, *carry_cts, *nonzero_mask(ys_cts).marked(ys_cts), *known_xs],
+            [*known_consts, *sums, *carry_cts, *ys_cts, *known_xs],
             _with_body({**params, "reverse": not params["reverse"]}, back, Slots(k, sum(running))),
         )
         # nonzero cotangents -> those of the linear inputs -> those of the inputs read -> those of all operands
@@ -252,6 +254,10 @@ def _split_by_policy(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, li
     body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[: parts.num_residuals]]), parts.staged.consts)
     params = _with_body(eqn.params, body, slots.pick(taken))
     return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
+
+
+def _as_weak_as(value: Any, aval: AbstractValue) -> AbstractValue:
+    return aval.update(weak_type=typeof(value).weak_type) if isinstance(aval, ShapedArray) else aval
 
 
 @cache.weak_cache

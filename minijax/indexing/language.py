@@ -266,8 +266,6 @@ def _canonical_array(item: Any) -> Any:
             f"Indexer must have integer or boolean type, got indexer with type {dtype}. Convert it with `int(i)` or "
             "`i.astype(int)`."
         )
-    if isinstance(item, np.ndarray):
-        return item.astype(dtypes.canonicalize_dtype(dtype))
     return item
 
 

@@ -3,11 +3,8 @@
 import contextlib
 import functools
 import inspect
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from minijax.base import cache, monitoring, paths, source, tree
 from minijax.base.thread import thread
@@ -176,29 +173,11 @@ _NO_KEYWORDS = tree.tree_structure({})
 
 def merge_captured_inputs(bodies: Sequence[Body]) -> tuple[list[ClosedJaxpr], list]:
     """The bodies' jaxprs with the union of their captured values as leading inputs, and these in order of first use."""
-    keys = [_identities(body.captured) for body in bodies]
-    values: dict[Any, Any] = {}
-    for body, own in zip(bodies, keys, strict=True):
-        for key, x in zip(own, body.captured, strict=True):
-            values.setdefault(key, x)
+    values = {id(x): x for body in bodies for x in body.captured}
     place = {key: i for i, key in enumerate(values)}
     types = tuple(full_type(x) for x in values.values())
-    closed = [
-        with_leading(body.closed, tuple(place[key] for key in own), types)
-        for body, own in zip(bodies, keys, strict=True)
-    ]
+    closed = [with_leading(body.closed, tuple(place[id(x)] for x in body.captured), types) for body in bodies]
     return closed, list(values.values())
-
-
-def _identities(captured: Sequence) -> list:
-    """Keys by which captured values are compared across bodies: each trace has its own copy of a NumPy array."""
-    seen: Counter = Counter()
-    keys = []
-    for x in captured:
-        key = (x.dtype, x.shape, x.tobytes()) if isinstance(x, np.ndarray) else id(x)
-        keys.append((key, seen[key]))
-        seen[key] += 1
-    return keys
 
 
 @cache.weak_cache

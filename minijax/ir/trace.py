@@ -266,7 +266,7 @@ class JaxprTrace(Trace):
     """Records operations as the equations of a jaxpr."""
 
     keeps_written_types = True
-    __slots__ = ("eqns", "invars", "consts", "const_vars", "originals", "debug_info", "keeps_refs")
+    __slots__ = ("eqns", "invars", "consts", "const_vars", "offered", "originals", "debug_info", "keeps_refs")
 
     def __init__(self, parent: Trace | None, debug_info: DebugInfo, keeps_refs: bool = True):
         super().__init__(parent)
@@ -275,6 +275,7 @@ class JaxprTrace(Trace):
         self.invars: list[Var] = []
         self.consts: list[Any] = []
         self.const_vars: dict[int, Var] = {}  # by the id of a value that `originals` keeps alive
+        self.offered: list[Atom] = []  # variables of constants that are dropped if nothing reads them
         self.originals: list[Any] = []
         self.debug_info = debug_info
 
@@ -302,10 +303,16 @@ class JaxprTrace(Trace):
         return self._constant(x)
 
     def capture(self, operands: Sequence) -> None:
-        """Captures the tracers of outer traces, in the order of the operands and even if nothing reads them."""
+        """Captures values from outside the trace, in the order of the operands and even if nothing reads them."""
+        for x in operands:
+            if x._trace is not self if isinstance(x, Tracer) else type(x) not in symbol_kinds:
+                self._constant(x)
+
+    def offer(self, operands: Sequence) -> None:
+        """Captures the tracers of outer traces, in the order of the operands, if something reads them in the end."""
         for x in operands:
             if isinstance(x, Tracer) and x._trace is not self:
-                self._constant(x)
+                self.offered.append(self._constant(x))
 
     def _constant(self, x: Any) -> Atom:
         # Several tracers may represent one variable of an outer trace.
@@ -328,7 +335,7 @@ class JaxprTrace(Trace):
             if type(x) in symbol_kinds:
                 primitive, params = symbol_kinds[type(x)].operation(x)
                 return self.process(primitive, (), params)[0].val
-        snapshot = self._snapshot(x)
+        snapshot = value_kinds[np.ndarray].canonicalise(x) if type(x) is np.ndarray else x
         var = self.const_vars.get(id(snapshot))
         if var is None:
             var = Var(AvalQDD(aval, super().qdd_of(x)) if aval.has_qdd else aval)
@@ -336,18 +343,6 @@ class JaxprTrace(Trace):
         self.originals += (known, snapshot)
         self.const_vars[id(known)] = self.const_vars[id(snapshot)] = var
         return var
-
-    def _snapshot(self, x: Any) -> Any:
-        """A captured value as a constant; a NumPy array is not copied again if an outer trace captured it."""
-        if type(x) is not np.ndarray:
-            return x
-        trace = self.parent
-        while trace is not None:
-            var = trace.const_vars.get(id(x)) if type(trace) is JaxprTrace else None
-            if var is not None:
-                return trace.consts[list(trace.constvars()).index(var)]
-            trace = trace.parent
-        return value_kinds[np.ndarray].canonicalise(x)
 
     def constvars(self) -> dict[Var, None]:
         """The variables of the constants, in their order; one variable may represent several values."""
@@ -393,7 +388,8 @@ class JaxprTrace(Trace):
             if type(x) is DynamicJaxprTracer and x._trace is self:
                 env[v] = x.val
             elif type(x) in dtypes.PYTHON_SCALARS or _is_read(body, v):
-                env[v] = self._constant(x)
+                env[v] = atom = self._constant(x)
+                self.offered.append(atom)
         thread = state.thread
         origin, outer = thread.origin or source.here(), thread.context
         last: Any = None
@@ -426,12 +422,21 @@ class JaxprTrace(Trace):
     def to_jaxpr(self, results: Sequence) -> tuple[Jaxpr, list]:
         """The finished jaxpr, and the values of its constvars (arrays, and tracers of outer traces)."""
         outvars = [self.atom(x) for x in results]
+        if self.offered:
+            self._drop_unread(outvars)
         constvars = list(self.constvars())
         effs = effects.join(*(e.effects for e in self.eqns if e.effects))
         jaxpr = Jaxpr(constvars, self.invars, outvars, self.eqns, effs, self.debug_info)
         # What was captured under `enable_x64` keeps its type outside.
         pairs = zip(self.consts, constvars, strict=True)
         return jaxpr, [of_type(c, v.aval) if type(c) is np.ndarray else c for c, v in pairs]
+
+    def _drop_unread(self, outvars: Sequence[Atom]) -> None:
+        read = {v for eqn in self.eqns for v in eqn.invars}
+        unread = {v for v in self.offered if type(v) is Var} - read.union(outvars)
+        if unread:
+            self.consts = [c for c, v in zip(self.consts, self.constvars(), strict=True) if v not in unread]
+            self.const_vars = {key: v for key, v in self.const_vars.items() if v not in unread}
 
     def behind(self, atom: Atom, order: Mapping[Atom, Sequence[Atom]] | None = None) -> set[Atom]:
         """`atom` and all atoms that it was computed from; `order` adds dependencies (atom -> earlier atoms)."""

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Set
 from math import prod
 from operator import attrgetter
@@ -694,13 +695,25 @@ def canonical_value(x: Val) -> Val:
 
 
 def _snapshot(x: np.ndarray) -> np.ndarray:
-    """A read-only copy, so that a program does not change when the array that it captured does."""
+    """A read-only copy, so that a program does not change when the array that it captured does.
+
+    It is the same object for the same elements of the same array, since bodies compare what they captured by identity.
+    """
     dtype = dtypes.canonicalize_dtype(x.dtype)
     if x.flags.owndata and not x.flags.writeable and x.dtype == dtype:
         return x
-    copy = np.array(x, dtype)
-    copy.flags.writeable = False
+    key = id(x)
+    of, copied = _snapshots.get(key, (None, None))
+    copy = copied() if of is not None and of() is x else None
+    if copy is None or copy.dtype != dtype or copy.tobytes() != x.astype(dtype, copy=False).tobytes():
+        copy = np.array(x, dtype)
+        copy.flags.writeable = False
+        _snapshots[key] = weakref.ref(x, lambda _: _snapshots.pop(key, None)), weakref.ref(copy)
     return copy
+
+
+# By the id of an array: references to it and to its copy.
+_snapshots: dict[int, tuple[weakref.ref, weakref.ref]] = {}
 
 
 register_value_type(np.ndarray, _numpy_typeof, _snapshot)

@@ -44,24 +44,15 @@ class OptimizationBarrier(Primitive):
         return e.optimization_barrier(operands, outs)
 
     def jvp(self, primals, tangents):
-        outs = self.bind(*primals)
-        # Tangents of integers have dtype float0, which no program can hold.
-        numeric = [i for i, t in enumerate(tangents) if not _is_float0(t)]
-        pushed = dict(zip(numeric, self.bind(*(instantiate(tangents[i]) for i in numeric)), strict=True))
-        return outs, [pushed.get(i, Zero(typeof(x).to_tangent_aval())) for i, x in enumerate(outs)]
+        tangents = [*map(instantiate, tangents)]
+        results, pushed = self.bind(*primals), self.bind(*tangents)
+        return results, [Zero(a) if (a := typeof(t)).dtype == dtypes.float0 else t for t in pushed]
 
     def transpose(self, cts, *operands):
-        numeric = [i for i, ct in enumerate(cts) if not _is_float0(ct)]
-        pulled = dict(zip(numeric, self.bind(*(instantiate(cts[i]) for i in numeric)), strict=True))
-        return [pulled.get(i, ct) for i, ct in enumerate(cts)]
+        return self.bind(*map(instantiate, cts))
 
     def batch(self, axis, operands, dims):
         return self.bind(*operands), dims
-
-
-def _is_float0(tangent: Any) -> bool:
-    aval = tangent.aval if type(tangent) is Zero else typeof(tangent)
-    return aval.dtype == dtypes.float0
 
 
 class DCESink(Primitive):

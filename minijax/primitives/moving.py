@@ -65,15 +65,20 @@ class BroadcastInDim(FirstOrder, Linear1):
 
     def sharding_rule(self, mesh, avals, outs, *, shape, broadcast_dimensions, sharding):
         entries = [None] * len(shape)
-        for size, entry, d in zip(avals[0].shape, avals[0].entries, broadcast_dimensions, strict=True):
-            entries[d] = entry if shape[d] == size else None
+        for entry, d in zip(avals[0].entries, broadcast_dimensions, strict=True):
+            entries[d] = entry  # of an axis of size 1 that grows, too
         return [tuple(entries)]
 
     def lower(self, e, ins, outs, x, *, shape, broadcast_dimensions, sharding):
         return [e.broadcast_in_dim(x, ins[0], outs[0], broadcast_dimensions)]
 
     def transposed(self, ct, aval, *, shape, broadcast_dimensions, sharding):
-        unit = tuple(i for i, (n, e) in enumerate(zip(aval.shape, aval.entries, strict=True)) if n == 1 and e is None)
+        grown = [n == 1 != shape[d] for n, d in zip(aval.shape, broadcast_dimensions, strict=True)]
+        unit = tuple(
+            i
+            for i, (n, e, g) in enumerate(zip(aval.shape, aval.entries, grown, strict=True))
+            if g or n == 1 and e is None
+        )
         preserved = [d for i, d in enumerate(broadcast_dimensions) if i not in unit]
         order = sorted(preserved)
         kept = cotangent_sharding(aval) if not typeof(ct).reduction_state[0] else None
@@ -83,7 +88,8 @@ class BroadcastInDim(FirstOrder, Linear1):
         summed = sum_axes(ct, other_axes(len(shape), preserved), kept)
         if order != preserved:
             summed = transpose(summed, [order.index(d) for d in preserved])
-        return expand_dims(summed, unit)
+        summed = expand_dims(summed, unit)
+        return reshard_like(summed, aval.to_ct_aval()) if any(aval.entries[i] for i in unit) else summed
 
     def batch(self, axis, operands, dims_in, *, shape, broadcast_dimensions, sharding):
         x = axis_to_front(operands[0], dims_in[0], axis)
@@ -400,8 +406,8 @@ def broadcast_all_to(shape: tuple[int, ...], *values: Any) -> Sequence:
 def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedSharding | None:
     """The sharding of values broadcast to a shape; None if none is sharded and the first of full rank has no mesh."""
     known = [t for t in types if t._sharding is not None]
-    specs = [[None if n == 1 else e for n, e in zip(t.shape, t.entries, strict=True)] for t in known]
-    entries = merged_entries("broadcast", [(*[None] * (len(shape) - len(s)), *s) for s in specs]) if known else ()
+    padded = [(*[None] * (len(shape) - t.ndim), *t.entries) for t in known]
+    entries = merged_entries("broadcast", padded) if known else ()
     if not any(entries) and next((t._sharding for t in types if t.ndim == len(shape)), None) is None:
         return None
     unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[t.reduction_state for t in known], strict=True))
@@ -441,6 +447,8 @@ def as_array_or_constant(x: Any) -> Any:
         return x
     trace = recording_trace()
     if trace is None:
+        if getattr(x, "dtype", None) == dtypes.float0:
+            return x
         return transfer.from_numpy(x) if is_plain else transfer.to_device(x)
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 

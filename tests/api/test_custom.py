@@ -646,6 +646,22 @@ def _made(way):
     return lambda jax, jnp: way(jax, jnp, _squared(jax, jnp))
 
 
+@pytest.mark.parametrize("kind", ["custom_jvp", "custom_vjp"])
+def test_operands_are_captured_before_what_the_function_captures(kind):
+    w, table = np.arange(3, dtype=np.float32), np.arange(9, dtype=np.float32).reshape(3, 3)
+
+    def program(jax, jnp):
+        given, row = jnp.asarray(w), jnp.asarray(table)
+        f = getattr(jax, kind)(lambda x: jnp.sum(row @ x))
+        if kind == "custom_jvp":
+            f.defjvp(lambda p, t: (f(*p), jnp.sum(t[0])))
+        else:
+            f.defvjp(lambda x: (f(x), x), lambda x, ct: (ct * x,))
+        return lambda x: (f(given), jax.jit(lambda y: f(given) * y)(x), jax.grad(lambda y: f(y * given))(x))
+
+    compare.same_jaxpr(program, w)
+
+
 def test_custom_gradient_under_transformations(tier):
     ways = {
         "plain": lambda jax, jnp, f: f,

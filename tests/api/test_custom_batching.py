@@ -237,3 +237,28 @@ def test_rules_of_other_kinds_are_set_through_the_outermost_function():
 
     compare.same(program)
     compare.same_refusal(lambda jax: lambda: jax.custom_jvp(lambda x: x).def_vmap)
+
+
+def test_a_function_without_results_is_linearized():
+    def program(jax, jnp):
+        @jax.custom_batching.custom_vmap
+        def f(x):
+            return None
+
+        f.def_vmap(lambda size, batched, x: (None, None))
+        return lambda x: (
+            jax.grad(lambda x: (f(x), jnp.sum(x * x))[1])(x),
+            jax.vmap(jax.grad(lambda y: (f(y), y)[1]))(x),
+        )
+
+    compare.same_jaxpr(program, np.arange(3, dtype=np.float32))
+    compare.same(lambda jax, jnp: program(jax, jnp)(jnp.arange(3.0)))
+
+
+def test_errors_of_derivatives_come_before_that_of_reverse_mode():
+    def run(jax, jnp):
+        f = jax.custom_batching.custom_vmap(lambda x: x.at[0].apply(jnp.sin))
+        f.def_vmap(lambda size, batched, x: (x, True))
+        return lambda: jax.grad(lambda x: f(x).sum())(jnp.arange(3.0))
+
+    compare.same_refusal(run, phrases=["JVP"])

@@ -196,6 +196,8 @@ def test_jaxprs_are_those_of_jax():
         lambda jax: lambda x: jax.debug.print("{} {y} {}", x, {"a": x}, y=3),
         lambda jax: lambda x: jax.debug.print("{} {x}", x, x="text", ordered=True),
         lambda jax: lambda x: jax.debug.print("plain", partitioned=True),
+        lambda jax: lambda x: jax.debug.callback(print, x, ordered=True),
+        lambda jax: jax.vmap(lambda x: jax.debug.callback(ordered=False)(print, x, end="")),
         lambda jax: jax.grad(lambda x: squared(jax)(x[0])),
         lambda jax: jax.grad(jax.checkpoint(lambda x: squared(jax)(x[0]))),
         lambda jax: jax.vmap(shown(jax)),

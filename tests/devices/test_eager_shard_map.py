@@ -156,3 +156,20 @@ def test_references_inside():
             np.testing.assert_array_equal(ref[...], [0, 0, 1, 1])
         own = jax.shard_map(lambda v: (lambda r: [r.__setitem__(0, 5.0), r[...]][1])(jax.new_ref(v)), out_specs=P("x"))
         np.testing.assert_array_equal(jax.jit(own)(jnp.zeros(4, out_sharding=P("x"))), [5, 0, 5, 0])
+
+
+@pytest.mark.parametrize("check_vma", [True, False])
+def test_tangents_of_integers_go_through(check_vma):
+    def program(jax):
+        mesh, zeros = jax.make_mesh((2,), ("x",)), np.zeros((2,), jax.dtypes.float0)
+        pull = lambda i, x: jax.vjp(jax.checkpoint(lambda i, x: (i, x * 2)), i, x)[1]((zeros, x))  # noqa: E731
+        found = []
+        for function, args in ((lambda *a: a, (zeros, 1.0)), (lambda x: (x, zeros), (1.0,)), (pull, (np.arange(2), X))):
+            f = jax.shard_map(function, mesh=mesh, in_specs=jax.P(), out_specs=jax.P(), check_vma=check_vma)
+            found += [f(*args), jax.jit(f)(*args)]
+        return [np.asarray(x) for x in jax.tree.leaves(found)]
+
+    compare.same(program)
+
+
+X = np.arange(2, dtype=np.float32)

@@ -226,15 +226,61 @@ CAPTURING = {
         lambda x, n: lax.cond(x[0] > 0, lambda: jax.jit(lambda y: y[np.array([0, 1])] * n)(x), lambda: x[:2])
     ),
     "stop_gradient": lambda lax: lambda n: lax.cond(n > 0, lambda: n, lambda: lax.stop_gradient(n)),
+    "one array in both": lambda lax: lambda x: lax.cond(x[0] > 0, lambda: x + CONST, lambda: x * CONST),
+    "one array of indices in both": lambda lax: lambda x: lax.cond(x[0] > 0, lambda: x[ORDER], lambda: x[ORDER] * 2),
+    "equal arrays, one in each": lambda lax: (
+        lambda x: lax.cond(x[0] > 0, lambda: x + np.arange(3.0), lambda: x * np.arange(3.0))
+    ),
+    "equal arrays made of lists": lambda jnp, lax: (
+        lambda x: lax.switch(
+            x[0].astype(int), [lambda: x[jnp.array([[0], [-1]])], lambda: x[jnp.array([[0], [-1]])] * 2]
+        )
+    ),
+    "in a loop": lambda lax: (
+        lambda x: lax.fori_loop(
+            0, 2, lambda i, y: lax.cond(y[0] > 0, lambda: y + CONST, lambda: y * CONST) + CONST + np.arange(3.0), x
+        )
+    ),
+    "what an inlined function does not read": lambda jax, jnp, lax: (
+        lambda x, n: lax.cond(
+            x[0] > 0,
+            lambda: (jnp.isfinite(n), jnp.imag(x), jax.jit(lambda y, z: (y * 2, z), inline=True)(x, n)[0]),
+            lambda: (jnp.isneginf(n), x, x),
+        )
+    ),
+    "functions with options": lambda jnp, lax: (
+        lambda x: lax.cond(
+            x[0] > 0, lambda: (jnp.sum(x, axis=0), jnp.argmax(x, 0)), lambda: (jnp.max(x), jnp.argmin(x))
+        )
+    ),
+    "in the order of an inlined function": lambda jax, lax: (
+        lambda x, n: lax.cond(
+            x[0] > 0, jax.jit(lambda: jax.jit(lambda y, z: (z * 2, y), inline=True)(x, n)), lambda: (n, x)
+        )
+    ),
+    "an array of 64 bits": lambda jax, lax: (
+        lambda x: lax.cond(x[0] > 0, lambda: x + WIDE, lambda: jax.grad(lambda y: (y * WIDE).sum())(x))
+    ),
 }
+ORDER, WIDE = np.array([2, 0, 1]), np.linspace(0.0, 1.0, 3)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", CAPTURING)
 def test_branches_capture_the_values_that_those_of_jax_capture(name):
     x = np.arange(3, dtype=np.float32)
-    args = {"operands of an operator": (x, 2), "constants of a jitted function": (x, 2), "stop_gradient": (2,)}
+    args = {"what an inlined function does not read": (x, 2), "in the order of an inlined function": (x, 2)}
+    args |= {"operands of an operator": (x, 2), "constants of a jitted function": (x, 2), "stop_gradient": (2,)}
     check(Case(name, CAPTURING[name], args.get(name, (x,))), "full")
+
+
+def test_an_array_that_changes_is_captured_anew():
+    numbers = np.zeros(3, np.float32)
+    branch = lambda y: y + numbers  # noqa: E731
+    found = []
+    for numbers[:] in (1, 1, 2):
+        found.append(our_lax.cond(YES, lambda y: branch(y) * 1, branch, X))
+    np.testing.assert_array_equal(np.stack(found) - X, np.repeat([[1], [1], [2]], 3, 1))
 
 
 @pytest.mark.oracle

@@ -478,3 +478,24 @@ def test_many_unrolled_steps_keep_their_order(unroll, reverse):
         return most, step(jnp.arange(40.0))
 
     same(program)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("carried", ["converted", "strong", "product", "part", "itself"])
+def test_gradients_by_weak_carries_have_the_weak_types_of_jax(carried):
+    def weak_types(jax, jnp, lax):
+        steps = {
+            "converted": lambda c: (jnp.real(lax.complex(c, c)) * 1).astype(jnp.float32),
+            "strong": lambda c: jnp.float32(2),
+            "product": lambda c: jnp.float32(2) * c,
+            "part": lambda c: jnp.real(lax.complex(c, c)),
+            "itself": lambda c: c * 2,
+        }
+
+        def weak(row):
+            f = lambda a: jnp.real(lax.scan(lambda c, _: (steps[carried](c), row(c)), a, None, length=2)[1]).sum()  # noqa: E731
+            return [jax.make_jaxpr(g)(1.5).out_avals[0].weak_type for g in (jax.grad(f), jax.jit(jax.grad(f)))]
+
+        return [weak(lambda c: lax.complex(c, c)), weak(lambda c: c * 2), weak(lambda c: c * np.float32(2))]
+
+    same(weak_types)

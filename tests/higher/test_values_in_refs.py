@@ -75,6 +75,26 @@ def test_weak_types_of_what_is_read_are_those_of_jax(transform, kind):
     same(weak)
 
 
+@pytest.mark.parametrize("shape", [(), (2,)])
+def test_references_hold_tangents_of_integers(shape):
+    def kept(jax):
+        tangent = np.zeros(shape, jax.dtypes.float0)
+
+        def function(x):
+            ref = jax.new_ref(x)
+            ref[...] = tangent
+            return ref[...], jax.freeze(jax.new_ref(x))
+
+        def filled(ref):
+            ref[...] = tangent
+
+        outer = jax.new_ref(tangent)
+        jax.jit(filled)(outer)
+        return function(tangent), jax.jit(function)(tangent), outer[...]
+
+    same(kept)
+
+
 def test_a_program_that_writes_a_weakly_typed_reference_says_so_of_its_results():
     def results(jax):
         call = jax.jit(lambda x: refilled(jax, x, "set"))

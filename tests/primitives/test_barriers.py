@@ -4,7 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from compare import LISTED, Case, same, sweep
-from transform_matrix import transformed
+from transform_matrix import TRANSFORMS, transformed
 
 pytestmark = pytest.mark.oracle
 
@@ -31,8 +31,8 @@ def test_barriers_equal_jax_s(transform, tier):
 
 def test_barriers_beside_integers(tier):
     case = Case("integers", lambda lax: lambda x, i: lax.optimization_barrier((x * 2, i)), (X, np.arange(3)))
-    sweep([case, transformed(case, "vmap")], tier)
-    sweep([transformed(case, "grad")], tier, jaxpr=False)  # jax's has float0 operands, which are not lowered
+    ways = ["plain", "vmap", "grad", "jvp", "jvp_of_vjp", "vmap_of_grad", "jit_of_vmap_of_jvp"]
+    sweep([transformed(case, way) for way in ways if way in TRANSFORMS], tier)
 
 
 def sink(*of, **how):

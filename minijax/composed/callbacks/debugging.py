@@ -164,22 +164,23 @@ def debug_callback(
         [2.0]
     """
 
-    def call(callback: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    # Equations show the qualified names of these two functions, as in jax.
+    def _debug_callback(callback: Callable[..., None], *args: Any, **kwargs: Any) -> None:
         if not callable(callback):
             raise TypeError(
                 f"first argument to jax.debug.callback must be callable, but got an object of type {type(callback)}"
             )
         values, static, in_tree = _split_static(args, kwargs)
 
-        def flat_callback(*values):
+        def _flat_callback(*values):
             args, kwargs = _with_static(values, static, in_tree)
             callback(*args, **kwargs)
 
         effect = Debugging.ordered_effect if ordered else Debugging.unordered_effect
-        debug_callback_p.bind(*values, callback=flat_callback, effect=effect, partitioned=partitioned)
+        debug_callback_p.bind(*values, callback=_flat_callback, effect=effect, partitioned=partitioned)
 
     _check_partitioned("jax.debug.callback", ordered, partitioned)
-    return _in_one_or_two_calls("debug_callback", call, callback, args, kwargs)
+    return _in_one_or_two_calls("debug_callback", _debug_callback, callback, args, kwargs)
 
 
 @source.boundary
