@@ -20,7 +20,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     x, loc, scale = inexact("expon.logpdf", x, loc, scale)
     log_scale = lax.log(scale)
     logarithm = -((x - loc) / scale + log_scale)
-    return jnp.where(lax.lt(x, loc), -jnp.inf, logarithm)
+    return jnp.where(x < loc, -jnp.inf, logarithm)
 
 
 pdf = exp_of(logpdf)
@@ -33,7 +33,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = inexact("expon.cdf", x, loc, scale)
     scaled = (loc - x) / scale
-    return jnp.where(lax.lt(x, loc), jnp.zeros_like(scaled), -lax.expm1(scaled))
+    return jnp.where(x < loc, jnp.zeros_like(scaled), -lax.expm1(scaled))
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -51,7 +51,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = inexact("expon.logsf", x, loc, scale)
     scaled = (loc - x) / scale
-    return jnp.where(lax.lt(x, loc), jnp.zeros_like(scaled), scaled)
+    return jnp.where(x < loc, jnp.zeros_like(scaled), scaled)
 
 
 sf = exp_of(logsf)

@@ -20,7 +20,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """
     x, loc, scale = inexact("uniform.logpdf", x, loc, scale)
     logarithm = -lax.log(scale)
-    return jnp.where(lax.gt(x, loc + scale) | (x < loc), -jnp.inf, logarithm)
+    return jnp.where((x > loc + scale) | (x < loc), -jnp.inf, logarithm)
 
 
 pdf = exp_of(logpdf)
@@ -32,7 +32,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     It is uniform from `loc` to `loc + scale`. Arguments broadcast; integers become floats.
     """
     x, loc, scale = inexact("uniform.cdf", x, loc, scale)
-    below, above = lax.lt(x, loc), x > loc + scale
+    below, above = x < loc, x > loc + scale
     is_inside = (x >= loc) & (x <= loc + scale)
     return jnp.select([below, above, is_inside], [scalar_like(x, 0), scalar_like(x, 1), (x - loc) / scale])
 

@@ -6,7 +6,6 @@ import minijax.numpy as jnp
 from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import bessel, elementwise as lax
-from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 
@@ -19,7 +18,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     `kappa` is its concentration. `x` is an angle in radians. Arguments broadcast; integers become floats.
     """
     x, kappa = inexact("vonmises.logpdf", x, kappa)
-    holds = lax.gt(kappa, const_like(kappa, 0))
+    holds = kappa > 0
     kernel = kappa * (lax.cos(x) - 1)
     norm = lax.log(2 * jnp.pi * bessel.bessel_i0e(kappa))
     return jnp.where(holds, kernel - norm, jnp.nan)
