@@ -149,8 +149,19 @@ class Call(Inlined):
         operands, places = [*residuals, *unknown.marked(eqn.invars)], [*(None for _ in residuals), *unknown_ins]
         outs = recomputed.marked(range(len(recomputed)))
         ins, staged_params = self.calling(staged_params, closed, operands, places, outs)
-        staged = eqn.replace(params=staged_params, invars=ins, outvars=recomputed.marked(eqn.outvars))
+        staged = eqn
+        if ins != eqn.invars or not all(recomputed) or not _is_alike(staged_params, eqn.params):
+            staged = eqn.replace(params=staged_params, invars=ins, outvars=recomputed.marked(eqn.outvars))
         return EqnParts([known], [staged], unknown_out, [*fresh.values()], False, [*forwarded])
+
+
+def _is_alike(one: dict, other: dict) -> bool:
+    """Returns whether parameters are the same objects, or equal plain ones: nested calls then stay as they are."""
+    return one.keys() == other.keys() and all([one[k] is other[k] or _plain(one[k], other[k]) for k in one])
+
+
+def _plain(x: object, y: object) -> bool:
+    return type(x) is type(y) and type(x) in (bool, str, tuple) and x == y
 
 
 class ClosedCall(Call):

@@ -1,5 +1,6 @@
 """`cond` and `switch`: run one of several branches, chosen by an index."""
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, repeat
 from typing import Any
@@ -201,6 +202,8 @@ class Cond(HiControlFlow):
         branches, used = eqn.params["branches"], Mask(used)
         reads = either(prune_closed(b, used)[1] for b in branches)
         pruned = tuple(prune_closed(b, used, reads)[0] for b in branches)
+        if all(map(operator.is_, pruned, branches)):
+            return [True, *reads], eqn
         invars = [eqn.invars[0], *reads.marked(eqn.invars[1:])]
         return [True, *reads], _with_branches(eqn, pruned, invars, used.marked(eqn.outvars))
 

@@ -264,6 +264,8 @@ class Scan(HiControlFlow):
     def dce(self, used, eqn):
         closed, slots = _body(eqn.params)
         pruned, used_in = _prune_body(closed, slots, tuple(used))
+        if pruned is closed:
+            return list(used_in), eqn
         used_out = Mask((*slots.operands(used_in)[1], *slots.results(used)[1]))
         params, invars = _with_body(eqn.params, pruned, slots.pick(used_in)), used_in.marked(eqn.invars)
         outvars = used_out.marked(eqn.outvars)
