@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
-          "random", "effects", "seed", "train", "pmap", "memory", "host", "pallas"]  # fmt: skip
+          "random", "effects", "seed", "train", "pmap", "memory", "host", "pallas", "growth"]  # fmt: skip
 DEVICE_GROUPS = ["device"]  # with --device alone
 
 STAGES = ("trace", "lower", "compile", "run")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import calls
 import devices
+import growth
 import kernels
 import measure
 import programs
@@ -23,7 +24,7 @@ import starts
 from floors import DEVICE_GROUPS, GROUPS
 from measure import IMPORT_SECONDS, guard, jax, options, put, results
 
-assert sorted(measure.groups) == sorted(GROUPS + DEVICE_GROUPS), (calls, devices, kernels, programs, starts)
+assert sorted(measure.groups) == sorted(GROUPS + DEVICE_GROUPS), (calls, devices, growth, kernels, programs, starts)
 
 
 def main() -> None:

@@ -3,10 +3,12 @@
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from argparse import Namespace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -142,3 +144,83 @@ def test_ratios_are_drawn(compare, tmp_path):
     pytest.importorskip("matplotlib")
     compare.limits.draw({"sum": 1.5, "trace": 6.0}, ("jax", "minijax"), "a device", tmp_path / "ratios.png")
     assert (tmp_path / "ratios.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_powers_are_fitted_to_the_largest_sizes(compare):
+    import exponents
+
+    assert exponents.exponent_of([(10, 5.0), (100, 100.0), (1000, 10_000.0), (10_000, 1e6)]) == pytest.approx(2)
+    assert exponents.exponent_of([(10, 5.0)]) is None
+    rows = {f"growth/trace, leaves/{n}": dict(best=2.0 * n, unit="ms") for n in (10, 100)}
+    rows |= {
+        "growth/trace, leaves/1000": dict(error="RecursionError: too deep"),
+        "eager/neg": dict(best=1.0, unit="us"),
+    }
+    (growth,) = exponents.growths(rows).values()
+    assert (growth.size, growth.value, growth.error) == (100, 200.0, "RecursionError: too deep at 1000")
+    assert growth.exponent == pytest.approx(1)
+    assert exponents.lines_of({}, rows)[1] == ("trace, leaves", "-", "1.00", "-", "200 ms at 100; RecursionError")
+
+
+def sample(page):
+    """What compare.py and peers.py write, in small."""
+    names = {
+        "startup/import": "ms",
+        "dispatch/one": "us",
+        "pytree/map": "us",
+        "eager/add": "us",
+        "index/x[0]": "us",
+        "stages/mlp/trace": "ms",
+        "stages/mlp/lower": "ms",
+        "transform/grad": "us",
+        "transform/eager_cond": "us",
+    }
+    rows = [dict(name=name, unit=unit, a=3.0, b=1.5, best=2.0) for name, unit in names.items()]
+    rows.append(dict(name="eager/slow", unit="us", a=3.0, b=6.0, best=0.5))
+    growth = {f"growth/trace, leaves/{n}": dict(best=float(n), unit="ms") for n in (10, 100, 1000)}
+    entry = dict(seconds=1e-4, first=0.5, results=[1.0])
+    peers = {
+        "minijax": dict.fromkeys(page.peers.PROGRAMS, entry),
+        "NumPy": dict.fromkeys(page.peers.PROGRAMS, entry | dict(seconds=5e-5)),
+        "tinygrad": dict.fromkeys(page.peers.PROGRAMS, dict(error="not installed")),
+    }
+    return {"rows": rows, "pairs": [(growth, growth)]}, peers
+
+
+def test_the_page_is_complete(compare, tmp_path):
+    import page
+
+    compared, peers = sample(page)
+    text = page.page(compared, peers, tmp_path)
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert heads == [
+        *("Start", "Dispatch", "Eager operations", "Indexing", "Tracing", "Lowering", "Transformations"),
+        *("Fresh closures", "Growth", "Other libraries", "Where jax is faster", "To run it yourself"),
+    ]
+    pictures = re.findall(r'(?:srcset|src)="([^"]*)"', text)
+    assert len(pictures) == 2 * (1 + 10) and all((tmp_path / name).is_file() for name in pictures)
+    for name in pictures:
+        ElementTree.parse(tmp_path / name)
+    assert "| `add` | us | 3 | 1.5 | 2.00 |" in text and "| `slow` | Eager operations | 0.50 |" in text
+    assert "NumPy at MLP, training step (2.0×)" in text and "- tinygrad: not installed (all)" in text
+    assert "| trace, leaves | 1.00 | 1.00 | 1000 ms at 1000 | 1000 ms at 1000 |" in text
+
+
+def test_the_page_that_is_kept_has_its_pictures_and_links():
+    text = (FOLDER / "README.md").read_text()
+    links = re.findall(r'(?:srcset|src)="([^"]*)"', text) + re.findall(r"\]\(([^)#]*)\)", text)
+    assert len(links) > 20
+    assert not [link for link in links if not link.startswith("http") and not (FOLDER / link).exists()]
+    assert {p.name for p in (FOLDER / "pictures").iterdir()} == {Path(n).name for n in links if n.endswith(".svg")}
+
+
+def test_libraries_compute_the_same(compare):
+    import peers
+
+    found = {name: peers.run(name, sys.executable, 0.0) for name in ("minijax", "NumPy")}
+    assert not peers.differing({name: peers.joined([programs]) for name, programs in found.items()})
+    assert set(found["minijax"]) == set(peers.PROGRAMS)
+    assert all("seconds" in found["minijax"][program] for program in peers.PROGRAMS)
+    assert "seconds" in found["NumPy"]["MLP, training step"]
+    wrong = {"minijax": {p: dict(results=[1.0]) for p in peers.PROGRAMS}}
+    assert len(peers.differing(wrong | {"x": {p: dict(results=[2.0]) for p in peers.PROGRAMS}})) == len(peers.PROGRAMS)

@@ -275,9 +275,16 @@ class _Pending:
                 self._running.pop(name, None)
 
     def _drop_stale(self):
-        for name, mark in list(self._running.items()):
-            if not mark.lock.locked() and self._running.get(name) is mark:
-                self._running.pop(name, None)
+        # From the oldest on, up to one that runs: looking at all would make nested computations quadratic.
+        try:
+            while True:
+                name, mark = next(iter(self._running.items()))
+                if mark.lock.locked():
+                    return
+                if self._running.get(name) is mark:
+                    self._running.pop(name, None)
+        except RuntimeError:  # another thread changed the dict between `iter` and `next`
+            return
 
     def _compute_nested(self, other, compute):
         """Calls `compute` although `other` computes the same key: its thread is this one, or waits for this one."""

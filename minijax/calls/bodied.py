@@ -305,8 +305,10 @@ class Bodied(Primitive):
         operands, binders = [*leading, *unknown.marked(eqn.invars)], [*binders, *unknown.marked(ins)]
         call = self.sorted_call(staged_params, again, operands, binders, recomputed.marked(outs))
         outvars = [recomputed.marked(eqn.outvars)[i] for i in call.places]
-        effs = self.effects(*(v.aval for v in call.operands), **call.params)
-        second = eqn.replace(params=call.params, invars=call.operands, outvars=outvars, effects=effs)
+        second = eqn
+        if call.operands != eqn.invars or outvars != eqn.outvars or not _are_alike(call.params, eqn.params):
+            effs = self.effects(*(v.aval for v in call.operands), **call.params)
+            second = eqn.replace(params=call.params, invars=call.operands, outvars=outvars, effects=effs)
         return EqnParts([first], [second], unknown_out, new, False, forwarded_results)
 
     def batch(self, axis, operands, dims, **params):
@@ -440,6 +442,15 @@ def _agreeing(parts: Sequence[PartialEvalCustom]) -> tuple[Bodies, Bodies, Mask,
         return permute_jaxpr(closed, (*range(k, k + n), *range(k), *range(k + n, k + n + end - m)))
 
     return list(map(known, parts)), list(map(staged, parts)), out_unknown, read
+
+
+def _are_alike(one: dict, other: dict) -> bool:
+    """Returns whether parameters are the same objects, or equal plain ones: nested calls then stay as they are."""
+    return one.keys() == other.keys() and all([one[k] is other[k] or _plain(one[k], other[k]) for k in one])
+
+
+def _plain(x: object, y: object) -> bool:
+    return type(x) is type(y) and type(x) in (bool, str, tuple) and x == y
 
 
 def split_tangents(results: Sequence, tangents: Sequence, nonzeros: Sequence[bool]) -> tuple[list, list]:

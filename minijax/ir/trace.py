@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 else:
     ArrayMethods = object
 
+_here = source.here
+
 
 class Trace:
     """An interpreter of operations; its rules run under `parent`.
@@ -266,7 +268,7 @@ class JaxprTrace(Trace):
     """Records operations as the equations of a jaxpr."""
 
     keeps_written_types = True
-    __slots__ = ("eqns", "invars", "consts", "const_vars", "offered", "originals", "debug_info", "keeps_refs")
+    __slots__ = ("eqns", "invars", "consts", "const_vars", "offered", "originals", "debug_info", "keeps_refs", "place")
 
     def __init__(self, parent: Trace | None, debug_info: DebugInfo, keeps_refs: bool = True):
         super().__init__(parent)
@@ -278,6 +280,8 @@ class JaxprTrace(Trace):
         self.offered: list[Atom] = []  # variables of constants that are dropped if nothing reads them
         self.originals: list[Any] = []
         self.debug_info = debug_info
+        # Equal tracebacks are one object: they are half of a jaxpr's memory, and loops over layers repeat them.
+        self.place = parent.place if type(parent) is JaxprTrace else {}.setdefault
 
     def shown(self, x: DynamicJaxprTracer) -> str:
         """The representation of a tracer of this trace."""
@@ -359,7 +363,7 @@ class JaxprTrace(Trace):
             atoms.append(atom)
             ins.append(atom.aval)
         thread = state.thread
-        origin = thread.origin or source.here()
+        origin = thread.origin or self.place(now := _here(), now)
         if primitive.fold is not None and all([type(a) is Literal for a in atoms]):
             folded = primitive.fold(*atoms, **params)
             if folded is not None:
@@ -391,7 +395,7 @@ class JaxprTrace(Trace):
                 env[v] = atom = self._constant(x)
                 self.offered.append(atom)
         thread = state.thread
-        origin, outer = thread.origin or source.here(), thread.context
+        origin, outer = thread.origin or self.place(now := _here(), now), thread.context
         last: Any = None
         joined: Any = None
         replaced, append = env.get, self.eqns.append

@@ -17,6 +17,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import sharding
 from minijax.primitives.structural import broadcast_shapes
+from minijax.random import classes
 from minijax.random.keys import single_key
 from minijax.run.arrays.array import Array, ArrayLike as ArrayLike, Shape as Shape, ShardingLike as ShardingLike
 
@@ -127,12 +128,15 @@ def _public(draw: Sampler, like: Sampler) -> Sampler:
     With `out_sharding` the samples are sharded over these Explicit axes.
     """
     name, signature, bind = like.__name__, inspect.signature(like), _binding(like)
+    at_shape = list(signature.parameters).index("shape") if name in classes.BY_PLACE else None
 
     def call(*args: Any, out_sharding: Any = None, **options: Any) -> Array:
         try:
             values = [x if type(x) in _PLAIN else unwrapped(x) for x in bind(args, options)]
             values[0] = single_key(name, values[0])[0]
             if out_sharding is None:
+                if at_shape is not None and classes.is_shared(name, values, values[at_shape]):
+                    return classes.drawn(draw, values, at_shape)
                 return draw(*values)
             dynamic = [i for i, n in enumerate(signature.parameters) if not _is_static(n, values[i])]
 

@@ -127,8 +127,14 @@ def partial_eval_jaxpr_custom(
     outs += substituted(residuals, renamed)
     known = _with_inputs_and_outputs(jaxpr, unknown_in.unmarked(jaxpr.invars), known_eqns, outs)
     known, _ = prune_jaxpr(known, (True,) * len(known.outvars), True)
-    known, staged = ClosedJaxpr(known, closed.consts), ClosedJaxpr(staged, closed.consts)
+    known = ClosedJaxpr(known, closed.consts)
+    staged = closed if _is_same(staged, jaxpr) else ClosedJaxpr(staged, closed.consts)
     return PartialEvalCustom(known, staged, out_unknown, len(residuals), input_residuals)
+
+
+def _is_same(one: Jaxpr, other: Jaxpr) -> bool:
+    """Returns whether two jaxprs have the same variables and the same objects as equations."""
+    return one.invars == other.invars and one.outvars == other.outvars and one.eqns == other.eqns
 
 
 def _with_inputs_and_outputs(jaxpr: Jaxpr, invars: Sequence, eqns: Sequence, outvars: Sequence) -> Jaxpr:

@@ -1,6 +1,7 @@
 """The differences between versions of jaxlib, each detected by feature and listed with its versions."""
 
 import functools
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,11 @@ result_handler: Callable[..., Any] = (
 # Options that later versions lack: the first from 0.11.0 on, where it is unnecessary, the others from 0.11.1 on.
 _NEEDLESS = "xla_gpu_enable_llvm_module_compilation_parallelism"
 _REMOVED = (_NEEDLESS, "exec_time_optimization_effort", "memory_fitting_effort")
+
+# XLA's options for the CPU with which simple programs compile fastest; the second is absent from 0.11.2 on.
+QUICK_TO_COMPILE: tuple[tuple[str, object], ...] = (("xla_backend_optimization_level", 0),)
+if tuple(map(int, re.findall(r"\d+", JAXLIB_VERSION)[:3])) < (0, 11, 2):
+    QUICK_TO_COMPILE += (("xla_cpu_use_fusion_emitters", False),)
 
 
 def set_option(options: Any, name: str, value: object) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import os
 import re
 import threading
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.hlo.custom_call import HostTransfers
 from minijax.hlo.locations import Located
+from minijax.hlo.simple import is_simple
 from minijax.hlo.sizes import has_symbolic_sizes
 from minijax.run.clients import client, jaxlib_versions
 from minijax.run.programs import bindings
@@ -101,6 +103,20 @@ def _check_types(text: str) -> None:
         raise JaxRuntimeError("INVALID_ARGUMENT: XLA does not support float6_e2m3fn and float6_e3m2fn")
 
 
+_DEVICE_COUNT = "--xla_force_host_platform_device_count"
+
+
+def quick_options(text: str, platform: str) -> dict[str, Any]:
+    """XLA's options for a module: those that compile it in less than half of the time if it is simple, else none.
+
+    Nor are there any if the user has set options of XLA in the environment.
+    """
+    flags = os.environ.get("XLA_FLAGS", "").replace(_DEVICE_COUNT, "")
+    if platform != "cpu" or "xla_" in flags or not is_simple(text):
+        return {}
+    return dict(jaxlib_versions.QUICK_TO_COMPILE)
+
+
 # ---- compiling --------------------------------------------------------------------------------------
 
 _UNPARSED = 12  # this many programs are passed to XLA as text
@@ -151,7 +167,7 @@ class _Source(ByKey):
     __slots__ = ("devices", "options", "name", "hashes")
 
     def __init__(self, text, devices, options=None, name="", names=b"", is_open=CLOSED):
-        items = tuple((options or {}).items())
+        items = tuple((options or quick_options(text, devices[0].platform)).items())
         xla_caches = disk_cache.xla_caches() if devices[0].platform == "gpu" else ()
         self.options, serialized = _prepared_options(
             devices, items, is_open, key(items), config.state(), config.disable_most_optimizations.value, xla_caches

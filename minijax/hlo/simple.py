@@ -1,0 +1,38 @@
+"""Recognises programs whose results on the CPU do not depend on most of XLA's optimizations, which take long."""
+
+import math
+import re
+
+# Operations whose results do not depend on how code is made for them. Of those on floats that round, one alone is
+# allowed: XLA may join two, such as a product and a sum, to one that rounds once.
+_EXACT = frozenset(
+    "abs and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate constant convert "
+    "count_leading_zeros dynamic_slice dynamic_update_slice floor get_tuple_element imag iota is_finite "
+    "maximum minimum negate not or pad popcnt real reshape return reverse round_nearest_afz round_nearest_even select "
+    "shift_left shift_right_arithmetic shift_right_logical sign slice transpose tuple xor".split()
+)  # fmt: skip
+_ROUNDING = frozenset("add divide multiply remainder subtract sqrt".split())
+
+_LARGEST_TEXT = 16_000  # characters
+_WORK = 4096  # operations times elements: above it, running takes longer than compiling saves
+
+_OPERATION = re.compile(r"\bstablehlo\.(\w+)([^\n]*)")
+_FLOAT = re.compile(r"[<x](?:f\d|bf16|complex)")
+_SHAPE = re.compile(r"tensor<((?:\d+x)+)")
+_OTHERS = re.compile(r"\b(?:chlo|mhlo|sdy)\.|\?")
+_ALONE = "mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32"
+
+
+def is_simple(text: str) -> bool:
+    """Returns whether XLA's optimizations of code change nothing in the results of a module, and save little time."""
+    if len(text) > _LARGEST_TEXT:
+        return False
+    head, _, body = text.partition("\n")
+    found = _OPERATION.findall(body)
+    if "threefry" in body:  # its one loop has five steps
+        found = [(name, rest) for name, rest in found if name != "while" or body.count("stablehlo.while") > 1]
+    roundings = [rest for name, rest in found if name in _ROUNDING and _FLOAT.search(rest)]
+    if len(roundings) > 1 or not all([name in _EXACT or name in _ROUNDING for name, _ in found]):
+        return False
+    largest = max([math.prod(map(int, shape[:-1].split("x"))) for shape in _SHAPE.findall(body)], default=1)
+    return len(found) * largest <= _WORK and _ALONE in head and _OTHERS.search(body) is None
