@@ -11,6 +11,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax.experimental import pallas as pl
 from minijax.experimental.pallas import tpu as pltpu
+from minijax.kernels.simulator.options import LoggingMode
 
 X = np.random.default_rng(0).normal(size=(16, 128)).astype(np.float32)
 ROWS = pl.BlockSpec((8, 128), lambda i: (i, 0))
@@ -375,6 +376,28 @@ def test_semaphores_that_are_left_over_are_printed(capfd):
     scratch = [pltpu.SemaphoreType.REGULAR]
     jax.block_until_ready(pl.pallas_call(kernel, OUT, scratch_shapes=scratch, interpret=pltpu.InterpretParams())())
     assert "semaphore of device 0, core 0 has a non-zero count at kernel exit: 2" in capfd.readouterr().out
+
+
+def test_events_that_are_printed(capfd):
+    def kernel(x, o, semaphore):
+        pl.semaphore_signal(semaphore, 2)
+        pl.semaphore_wait(semaphore, 2)
+        pl.semaphore_signal(pltpu.get_barrier_semaphore())
+        pl.semaphore_wait(pltpu.get_barrier_semaphore())
+        o[...] = x[...]
+
+    want = {
+        LoggingMode.SEMAPHORE: ["added 2 to semaphore of", "waited for semaphore of"],
+        LoggingMode.BARRIER: ["added 1 to barrier semaphore 3 of", "waited for barrier semaphore 3 of"],
+        LoggingMode.SHARED_MEMORY: ["read x (default", "wrote o (default"],
+    }
+    for mode in (*LoggingMode, LoggingMode.SEMAPHORE | LoggingMode.BARRIER):
+        options = dict(scratch_shapes=[pltpu.SemaphoreType.REGULAR], interpret=pltpu.InterpretParams(logging_mode=mode))
+        f = pl.pallas_call(kernel, OUT, compiler_params=pltpu.CompilerParams(collective_id=3), **options)
+        jax.block_until_ready(f(X))
+        printed = capfd.readouterr().out
+        for kind, lines in want.items():
+            assert all((f"device 0, core 0: {line}" in printed) == (kind in mode) for line in lines), printed
 
 
 def test_the_next_call_after_an_error_needs_no_reset():

@@ -46,7 +46,7 @@ def _nested(b: Builder, eqn: JaxprEqn) -> Step:
     if isinstance(eqn.params["interpret"], InterpretParams):
         run: Callable[[Sequence], Sequence] = lambda values: Simulation(eqn.params, {})(*values)  # noqa: E731
     else:
-        given = [Var(a.aval) for a in eqn.invars]
+        given: list[Any] = [Var(a.aval) for a in eqn.invars]
         run = InlineProgram(ClosedJaxpr(Jaxpr([], given, eqn.outvars, [eqn.replace(invars=given)])))
 
     def step(core, values):
