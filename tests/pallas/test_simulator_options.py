@@ -272,6 +272,29 @@ def test_bounds_of_tiles():
             run(space, buffer_bounds=bounds)
 
 
+def test_views_that_stick_out_of_a_buffer():
+    """Only what is in the buffer is written, also through views of other shapes."""
+
+    def kernel(i, x, o, buffer):
+        buffer[...] = jnp.zeros_like(buffer)
+        window = buffer.at[pl.ds(i[0], 8)]
+        window.reshape(2, 4, 128)[...] = x[:8].reshape(2, 4, 128)
+        window.reshape(2, 4, 128)[0] += jnp.ones((4, 128))
+        o[:8] = window.reshape(8, 128)[...]
+        o[pl.ds(8, 2)] = buffer[:2]
+        o[pl.ds(10, 6)] = buffer[pl.ds(i[0] + 20, 6), :]
+
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, scratch_shapes=[pltpu.VMEM((10, 128), jnp.float32)])
+    for races in (False, True):
+        p = pltpu.InterpretParams(buffer_bounds="padded", out_of_bounds_reads="uninitialized", detect_races=races)
+        y = pl.pallas_call(kernel, OUT, grid_spec=spec, interpret=p)(np.array([4], np.int32), X)
+        np.testing.assert_array_equal(y[:4], X[:4] + 1)
+        np.testing.assert_array_equal(y[4:6], X[4:6])
+        assert np.isnan(y[6:8]).all()
+        assert (y[8:10] == 0).all()
+        assert np.isnan(y[10:]).all()
+
+
 def test_static_numbers_are_checked_when_the_kernel_runs():
     def kernel(x, o, buffer):
         buffer[...] = jnp.zeros_like(buffer)
