@@ -379,6 +379,21 @@ def test_operations_that_only_gpus_have():
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("what", ["semaphores", "keys"])
+def test_arrays_that_are_not_simulated(what):
+    def program(jax, jnp, lax, pl, pltpu):
+        whole, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((16, 128), jnp.float32)
+        options = dict(interpret=pltpu.InterpretParams())
+        if what == "keys":
+            options |= dict(in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)])
+            return lambda: pl.pallas_call(nothing, out, **options)(jax.random.key(0))
+        options |= dict(out_specs=(whole, pl.BlockSpec(memory_space=pltpu.SEMAPHORE)), in_specs=[whole])
+        return lambda: pl.pallas_call(nothing, (out, pltpu.SemaphoreType.DMA(())), **options)(X)
+
+    compare.same_refusal(program)
+
+
+@pytest.mark.oracle
 def test_random_bits_are_zeros():
     def program(jax, jnp, lax, pl, pltpu):
         def kernel(o):

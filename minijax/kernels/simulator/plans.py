@@ -44,6 +44,16 @@ def is_simulated(eqn: JaxprEqn) -> bool:
     return any(map(touches_memory, jaxprs_in_params(eqn.params)))
 
 
+@cache.weak_cache
+def has_only_scalars(jaxpr: Jaxpr) -> bool:
+    """Returns whether a jaxpr only has operations on integers and flags."""
+    return not jaxpr.constvars and all(
+        scalars.rule_of(eqn) is not None
+        or (isinstance(eqn.primitive, Inlined) and has_only_scalars(eqn.primitive.body(eqn.params).jaxpr))
+        for eqn in jaxpr.eqns
+    )
+
+
 class Plan:
     """A jaxpr as steps."""
 
@@ -146,14 +156,29 @@ class Builder:
         if self.options.skip_floating_point_ops and _yields_floats(eqn):
             self._append(_infinities([(self.number(v), v.aval) for v in eqn.outvars]), eqn)
             return
-        if not self._is_pending(eqn.invars):
-            scalar = scalars.rule_of(eqn)
-            if scalar is not None:
-                self._append(
-                    _scalar_step(scalar, [self.number(a) for a in eqn.invars], self.number(eqn.outvars[0])), eqn
-                )
-                return
-        self._pending.append(eqn)
+        if self._is_pending(eqn.invars) or not self._add_scalars(eqn):
+            self._pending.append(eqn)
+
+    def _add_scalars(self, eqn: JaxprEqn) -> bool:
+        """Adds the steps of an equation on integers and flags, or of a call of such ones; False for another one."""
+        scalar = scalars.rule_of(eqn)
+        if scalar is not None:
+            ins = [self.number(a) for a in eqn.invars]
+            self._append(_scalar_step(scalar, ins, self._fresh(eqn.outvars[0])), eqn)
+            return True
+        if not isinstance(eqn.primitive, Inlined) or not has_only_scalars(eqn.primitive.body(eqn.params).jaxpr):
+            return False
+        body = eqn.primitive.body(eqn.params).jaxpr
+        self._numbers.update({v: self.number(a) for v, a in zip(body.invars, eqn.invars, strict=True)})
+        for inner in body.eqns:
+            self._add_scalars(inner)
+        self._numbers.update({v: self.number(a) for v, a in zip(eqn.outvars, body.outvars, strict=True)})
+        return True
+
+    def _fresh(self, var: Var) -> int:
+        """A new number of a variable, since a body may be called again."""
+        self._numbers.pop(var, None)
+        return self.number(var)
 
     def _rule(self, eqn: JaxprEqn) -> Callable:
         rule = self.rules.get(eqn.primitive.name)

@@ -14,7 +14,7 @@ from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect, Squ
 from minijax.kernels.grid import dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.simulator.machine import Core, Run
-from minijax.kernels.simulator.memories import Buffer, is_main
+from minijax.kernels.simulator.memories import Buffer, check_dtype, is_main
 from minijax.kernels.simulator.options import InterpretParams
 from minijax.kernels.simulator.plans import Plan, plan_of
 from minijax.kernels.simulator.rules import RULES
@@ -76,6 +76,7 @@ class Block:
     def __init__(self, mapping: BlockMapping, options: InterpretParams, number: int, is_output: bool):
         space = mapping.memory_space
         self.mapping, self.number, self.is_output = mapping, number, is_output
+        check_dtype(mapping.array_aval.dtype, mapping.origin)
         self.is_whole = space is None or is_main(space)
         self.is_fixed = not mapping.array_aval.size or (self.is_whole and mapping.has_trivial_window())
         if not self.is_whole and any(type(d) in (BoundedSlice, Indirect) for d in mapping.block_shape):
