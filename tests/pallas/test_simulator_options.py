@@ -330,6 +330,19 @@ def test_blocks_out_of_bounds():
     assert np.isnan(blocks(lambda i: (i + 1, 0), out_of_bounds_reads="uninitialized")[8:]).all()
 
 
+def test_rows_of_main_memory_out_of_bounds():
+    def run(last):
+        spec = pl.BlockSpec((None, 16, 128), lambda i: (i + last, 0, 0), memory_space=pl.ANY)
+        out = jax.ShapeDtypeStruct((2, 16, 128), jnp.float32)
+        out_spec = pl.BlockSpec((None, 16, 128), lambda i: (i, 0, 0), memory_space=pl.ANY)
+        options = dict(grid=2, in_specs=[spec], out_specs=out_spec, interpret=pltpu.InterpretParams())
+        return jax.block_until_ready(pl.pallas_call(pltpu.sync_copy, out, **options)(np.stack([X, X + 1, X + 2])))
+
+    np.testing.assert_array_equal(run(1), np.stack([X + 1, X + 2]))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Out-of-bounds block index \(3, 0, 0\) for input"):
+        run(2)
+
+
 def test_blocks_that_are_revisited():
     with pytest.raises(jax.errors.JaxRuntimeError) as caught:
         blocks(lambda i: (0, 0), lambda i: (i % 2, 0), grid=3)

@@ -162,6 +162,8 @@ class Moves:
                 continue
             numbers = block.numbers(self.core, ids, scalars)
             if block.is_whole:
+                if block.place(numbers).is_outside:
+                    raise block.outside(block.place(numbers), numbers, self.core)
                 self.locals[i] = block.window(self.core, self.arrays[i], block.place(numbers))
                 continue
             if numbers != self.now[i]:
