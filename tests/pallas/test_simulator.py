@@ -10,7 +10,7 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax.experimental import pallas as pl
-from minijax.experimental.pallas import tpu as pltpu
+from minijax.experimental.pallas import fuser, tpu as pltpu
 from minijax.run.programs.inline import InlineProgram
 
 rng = np.random.default_rng(0)
@@ -491,6 +491,27 @@ def test_results_without_operands():
 
     f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.float32), interpret=pltpu.InterpretParams())
     assert float(f()[0, 0]) == 3
+
+
+def test_operations_that_are_others_in_kernels():
+    @fuser.custom_fusion
+    def twice(x):
+        return x * 2
+
+    twice.def_pull_block_spec(lambda blocks: blocks)
+    twice.def_push_block_spec(lambda specs: specs)
+    twice.def_eval_rule(lambda context, x: (x * 2,))
+    twice.def_pallas_impl(lambda x: x + x + 1)
+
+    def kernel(x, o, p):
+        o[...] = jax.lax.fori_loop(0, 2, lambda i, y: twice(y), x[...])
+        p[...] = pltpu.einshape("(ab)c->b(ac)", x[...], a=2)
+
+    outs = [jax.ShapeDtypeStruct((16, 128), jnp.float32), jax.ShapeDtypeStruct((8, 256), jnp.float32)]
+    for ours, plain in zip(
+        *[pl.pallas_call(kernel, outs, interpret=p)(X) for p in (pltpu.InterpretParams(), True)], strict=True
+    ):
+        np.testing.assert_allclose(ours, plain, rtol=1e-6)
 
 
 def test_a_step_runs_few_programs(monkeypatch):
