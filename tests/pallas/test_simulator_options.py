@@ -109,6 +109,19 @@ def test_modes_that_are_none(name):
         getattr(pltpu, name)(True)
 
 
+@pytest.mark.parametrize(
+    "option", ["transfer_guard", "debug_key_reuse", "check_tracer_leaks", "enable_x64", "debug_nans"]
+)
+def test_options_of_programs(option):
+    value = "disallow" if option == "transfer_guard" else True
+    params = pltpu.CompilerParams(dimension_semantics=("parallel",))
+    options = dict(grid=2, in_specs=[ROWS], out_specs=ROWS, compiler_params=params, interpret=pltpu.InterpretParams())
+    x, f = jnp.asarray(X), jax.jit(pl.pallas_call(double, OUT, **options))
+    with getattr(jax, option)(value):
+        y = f(x)
+    np.testing.assert_array_equal(y, 2 * X)
+
+
 # ---- memory that was not written -------------------------------------------------------------------------------
 
 

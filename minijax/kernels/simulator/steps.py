@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import random
+from minijax.base.config import transfer_guard
 from minijax.base.errors import ConcretizationTypeError
 from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect, Squeezed
 from minijax.kernels.grid import dynamic_grid_dim
@@ -44,12 +45,16 @@ def parallel_orders(mapping: GridMapping, semantics: Sequence[Any] | None, seed:
         raise ValueError(
             f"pallas_call: axes that are 'parallel' must come before all others to be simulated, got {tuple(names)}"
         )
-    key, orders = random.key(seed or 0), []
-    for n in mapping.grid[:count]:
-        if n is dynamic_grid_dim:
-            raise ConcretizationTypeError(_SizeOfAxis())
-        key, own = random.split(key)
-        orders.append(np.asarray(random.permutation(own, n)))
+    if not count:
+        return []
+    if any(n is dynamic_grid_dim for n in mapping.grid[:count]):
+        raise ConcretizationTypeError(_SizeOfAxis())
+    orders = []
+    with transfer_guard("allow"):  # users may guard the transfers of their own arrays
+        key = random.key(seed or 0)
+        for n in mapping.grid[:count]:
+            key, own = random.split(key)
+            orders.append(np.asarray(random.permutation(own, n)))
     return orders
 
 
