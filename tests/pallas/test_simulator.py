@@ -10,7 +10,8 @@ import pytest
 import minijax as jax
 import minijax.numpy as jnp
 from minijax.experimental import pallas as pl
-from minijax.experimental.pallas import tpu as pltpu
+from minijax.experimental.pallas import fuser, tpu as pltpu
+from minijax.run.programs.inline import InlineProgram
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(16, 128)).astype(np.float32)
@@ -490,6 +491,47 @@ def test_results_without_operands():
 
     f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.float32), interpret=pltpu.InterpretParams())
     assert float(f()[0, 0]) == 3
+
+
+def test_operations_that_are_others_in_kernels():
+    @fuser.custom_fusion
+    def twice(x):
+        return x * 2
+
+    twice.def_pull_block_spec(lambda blocks: blocks)
+    twice.def_push_block_spec(lambda specs: specs)
+    twice.def_eval_rule(lambda context, x: (x * 2,))
+    twice.def_pallas_impl(lambda x: x + x + 1)
+
+    def kernel(x, o, p):
+        o[...] = jax.lax.fori_loop(0, 2, lambda i, y: twice(y), x[...])
+        p[...] = pltpu.einshape("(ab)c->b(ac)", x[...], a=2)
+
+    outs = [jax.ShapeDtypeStruct((16, 128), jnp.float32), jax.ShapeDtypeStruct((8, 256), jnp.float32)]
+    for ours, plain in zip(
+        *[pl.pallas_call(kernel, outs, interpret=p)(X) for p in (pltpu.InterpretParams(), True)], strict=True
+    ):
+        np.testing.assert_allclose(ours, plain, rtol=1e-6)
+
+
+def test_a_step_runs_few_programs(monkeypatch):
+    """All that a step computes between two accesses to memory is one program, and integers need none."""
+    ran = []
+    run = InlineProgram.__call__
+    monkeypatch.setattr(InlineProgram, "__call__", lambda self, values: ran.append(0) or run(self, values))
+
+    def kernel(x, y, o):
+        start = 4 * (pl.program_id(0) % 2)
+        rows = x[pl.ds(start, 4), :]
+        z = jnp.exp(rows) @ jnp.tanh(y[...]).T + jnp.sum(rows, axis=1, keepdims=True)
+        o[...] = z / jnp.max(jnp.abs(z), axis=0)
+
+    spec = pl.BlockSpec((8, 128), lambda i: (i // 2, 0))
+    out, out_spec = jax.ShapeDtypeStruct((16, 8), jnp.float32), pl.BlockSpec((4, 8), lambda i: (i, 0))
+    options = dict(grid=4, in_specs=[spec] * 2, out_specs=out_spec)
+    y = jax.block_until_ready(pl.pallas_call(kernel, out, interpret=pltpu.InterpretParams(), **options)(X, X))
+    assert len(ran) == 4
+    np.testing.assert_allclose(y, pl.pallas_call(kernel, out, interpret=True, **options)(X, X), rtol=1e-5)
 
 
 def test_values_are_printed_and_callbacks_called(capfd):

@@ -1,6 +1,7 @@
 """Kernels that copy and signal between simulated devices, under `shard_map` over devices of the CPU."""
 
 import re
+import threading
 
 import compare
 import numpy as np
@@ -149,6 +150,30 @@ def test_a_program_runs_often_and_among_others():
         np.testing.assert_array_equal(y, want + i)
     twice = jax.jit(lambda x: f(f(x) + 1))
     np.testing.assert_array_equal(twice(X), np.roll(X, 16, 0) + 1)
+
+
+def test_calls_in_loops_transformations_and_threads():
+    f = call_on(jax, jnp, pl, pltpu, _permutes, pltpu.InterpretParams(), (8, 128), DMAS)
+    many = sharded(jax, lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=5)[0])
+    np.testing.assert_array_equal(many(X), np.roll(X, 40, 0))
+    mapped = sharded(jax, lambda x: jax.vmap(f)(jnp.stack([x, x + 1]))[1])
+    np.testing.assert_array_equal(mapped(X), np.roll(X + 1, 8, 0))
+    with_sum = sharded(jax, lambda x: lax.psum(jax.checkpoint(f)(x), "x"))
+    np.testing.assert_array_equal(with_sum(X), np.tile(X.reshape(4, 8, 128).sum(0), (4, 1)))
+    by_pmap = jax.pmap(f, axis_name="x", devices=jax.devices()[:4])(X.reshape(4, 8, 128))
+    np.testing.assert_array_equal(np.asarray(by_pmap).reshape(32, 128), np.roll(X, 8, 0))
+
+    g, found = sharded(jax, f), []
+
+    def run(n):
+        found.extend(np.array_equal(g(X + i), np.roll(X + i, 8, 0)) for i in range(n, n + 5))
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert found == [True] * 20
 
 
 DMAS = [pltpu.SemaphoreType.DMA] * 2

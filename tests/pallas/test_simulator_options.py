@@ -11,6 +11,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax.experimental import pallas as pl
 from minijax.experimental.pallas import tpu as pltpu
+from minijax.kernels.simulator.options import LoggingMode
 
 X = np.random.default_rng(0).normal(size=(16, 128)).astype(np.float32)
 ROWS = pl.BlockSpec((8, 128), lambda i: (i, 0))
@@ -106,6 +107,19 @@ def test_options_without_a_meaning(options, kind, phrase):
 def test_modes_that_are_none(name):
     with pytest.raises(TypeError, match=f"{name}: params must be an InterpretParams or None, got True"):
         getattr(pltpu, name)(True)
+
+
+@pytest.mark.parametrize(
+    "option", ["transfer_guard", "debug_key_reuse", "check_tracer_leaks", "enable_x64", "debug_nans"]
+)
+def test_options_of_programs(option):
+    value = "disallow" if option == "transfer_guard" else True
+    params = pltpu.CompilerParams(dimension_semantics=("parallel",))
+    options = dict(grid=2, in_specs=[ROWS], out_specs=ROWS, compiler_params=params, interpret=pltpu.InterpretParams())
+    x, f = jnp.asarray(X), jax.jit(pl.pallas_call(double, OUT, **options))
+    with getattr(jax, option)(value):
+        y = f(x)
+    np.testing.assert_array_equal(y, 2 * X)
 
 
 # ---- memory that was not written -------------------------------------------------------------------------------
@@ -271,6 +285,29 @@ def test_bounds_of_tiles():
             run(space, buffer_bounds=bounds)
 
 
+def test_views_that_stick_out_of_a_buffer():
+    """Only what is in the buffer is written, also through views of other shapes."""
+
+    def kernel(i, x, o, buffer):
+        buffer[...] = jnp.zeros_like(buffer)
+        window = buffer.at[pl.ds(i[0], 8)]
+        window.reshape(2, 4, 128)[...] = x[:8].reshape(2, 4, 128)
+        window.reshape(2, 4, 128)[0] += jnp.ones((4, 128))
+        o[:8] = window.reshape(8, 128)[...]
+        o[pl.ds(8, 2)] = buffer[:2]
+        o[pl.ds(10, 6)] = buffer[pl.ds(i[0] + 20, 6), :]
+
+    spec = pltpu.PrefetchScalarGridSpec(num_scalar_prefetch=1, scratch_shapes=[pltpu.VMEM((10, 128), jnp.float32)])
+    for races in (False, True):
+        p = pltpu.InterpretParams(buffer_bounds="padded", out_of_bounds_reads="uninitialized", detect_races=races)
+        y = pl.pallas_call(kernel, OUT, grid_spec=spec, interpret=p)(np.array([4], np.int32), X)
+        np.testing.assert_array_equal(y[:4], X[:4] + 1)
+        np.testing.assert_array_equal(y[4:6], X[4:6])
+        assert np.isnan(y[6:8]).all()
+        assert (y[8:10] == 0).all()
+        assert np.isnan(y[10:]).all()
+
+
 def test_static_numbers_are_checked_when_the_kernel_runs():
     def kernel(x, o, buffer):
         buffer[...] = jnp.zeros_like(buffer)
@@ -304,6 +341,19 @@ def test_blocks_out_of_bounds():
     with pytest.raises(jax.errors.JaxRuntimeError, match=r"Out-of-bounds block index \(2, 0\) for output 0"):
         blocks(out_map=lambda i: (i + 1, 0), out_of_bounds_reads="uninitialized")
     assert np.isnan(blocks(lambda i: (i + 1, 0), out_of_bounds_reads="uninitialized")[8:]).all()
+
+
+def test_rows_of_main_memory_out_of_bounds():
+    def run(last):
+        spec = pl.BlockSpec((None, 16, 128), lambda i: (i + last, 0, 0), memory_space=pl.ANY)
+        out = jax.ShapeDtypeStruct((2, 16, 128), jnp.float32)
+        out_spec = pl.BlockSpec((None, 16, 128), lambda i: (i, 0, 0), memory_space=pl.ANY)
+        options = dict(grid=2, in_specs=[spec], out_specs=out_spec, interpret=pltpu.InterpretParams())
+        return jax.block_until_ready(pl.pallas_call(pltpu.sync_copy, out, **options)(np.stack([X, X + 1, X + 2])))
+
+    np.testing.assert_array_equal(run(1), np.stack([X + 1, X + 2]))
+    with pytest.raises(jax.errors.JaxRuntimeError, match=r"Out-of-bounds block index \(3, 0, 0\) for input"):
+        run(2)
 
 
 def test_blocks_that_are_revisited():
@@ -355,6 +405,21 @@ def test_operations_that_only_gpus_have():
 
 
 @pytest.mark.oracle
+@pytest.mark.parametrize("what", ["semaphores", "keys"])
+def test_arrays_that_are_not_simulated(what):
+    def program(jax, jnp, lax, pl, pltpu):
+        whole, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((16, 128), jnp.float32)
+        options = dict(interpret=pltpu.InterpretParams())
+        if what == "keys":
+            options |= dict(in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)])
+            return lambda: pl.pallas_call(nothing, out, **options)(jax.random.key(0))
+        options |= dict(out_specs=(whole, pl.BlockSpec(memory_space=pltpu.SEMAPHORE)), in_specs=[whole])
+        return lambda: pl.pallas_call(nothing, (out, pltpu.SemaphoreType.DMA(())), **options)(X)
+
+    compare.same_refusal(program)
+
+
+@pytest.mark.oracle
 def test_random_bits_are_zeros():
     def program(jax, jnp, lax, pl, pltpu):
         def kernel(o):
@@ -375,6 +440,28 @@ def test_semaphores_that_are_left_over_are_printed(capfd):
     scratch = [pltpu.SemaphoreType.REGULAR]
     jax.block_until_ready(pl.pallas_call(kernel, OUT, scratch_shapes=scratch, interpret=pltpu.InterpretParams())())
     assert "semaphore of device 0, core 0 has a non-zero count at kernel exit: 2" in capfd.readouterr().out
+
+
+def test_events_that_are_printed(capfd):
+    def kernel(x, o, semaphore):
+        pl.semaphore_signal(semaphore, 2)
+        pl.semaphore_wait(semaphore, 2)
+        pl.semaphore_signal(pltpu.get_barrier_semaphore())
+        pl.semaphore_wait(pltpu.get_barrier_semaphore())
+        o[...] = x[...]
+
+    want = {
+        LoggingMode.SEMAPHORE: ["added 2 to semaphore of", "waited for semaphore of"],
+        LoggingMode.BARRIER: ["added 1 to barrier semaphore 3 of", "waited for barrier semaphore 3 of"],
+        LoggingMode.SHARED_MEMORY: ["read x (default", "wrote o (default"],
+    }
+    for mode in (*LoggingMode, LoggingMode.SEMAPHORE | LoggingMode.BARRIER):
+        options = dict(scratch_shapes=[pltpu.SemaphoreType.REGULAR], interpret=pltpu.InterpretParams(logging_mode=mode))
+        f = pl.pallas_call(kernel, OUT, compiler_params=pltpu.CompilerParams(collective_id=3), **options)
+        jax.block_until_ready(f(X))
+        printed = capfd.readouterr().out
+        for kind, lines in want.items():
+            assert all((f"device 0, core 0: {line}" in printed) == (kind in mode) for line in lines), printed
 
 
 def test_the_next_call_after_an_error_needs_no_reset():

@@ -432,3 +432,109 @@ def test_a_barrier_needs_a_number():
         pl.semaphore_signal(pltpu.get_barrier_semaphore())
 
     assert "the kernel has no collective_id" in message(run, kernel)
+
+
+# ---- random programs of two cores ------------------------------------------------------------------------------
+
+
+def events_of(seed):
+    """Copies of rows of 4, (core, source, rows, copy that is waited for later or None), and signals (core,)."""
+    rng, events = np.random.default_rng(seed), []
+    for _ in range(int(rng.integers(2, 8))):
+        core = int(rng.integers(0, 2))
+        if rng.random() < 0.3:
+            events.append((core,))
+        else:
+            source = int(rng.integers(-4, 4))  # rows of the result, or of the operand if negative
+            rows = [k for k in range(4) if k != source][int(rng.integers(0, 3))]
+            events.append((core, source, rows, int(rng.integers(0, 3))))
+    return events
+
+
+def is_race(events):
+    """Whether two copies meet that no path of waits orders: the nodes are events and copies, the edges what follows."""
+    after, last, accesses, open_copies = {}, [None, None], [], []
+
+    def follow(one, other):
+        if one is not None:
+            after.setdefault(one, set()).add(other)
+
+    def advance(core, node):
+        follow(last[core], node)
+        last[core] = node
+
+    for i, event in enumerate(events):
+        if len(event) == 1:
+            advance(event[0], ("signal", i))
+            advance(1 - event[0], ("wait", i))
+            follow(("signal", i), ("wait", i))
+        else:
+            core, source, rows, late = event
+            advance(core, ("start", i))
+            follow(("start", i), ("copy", i))
+            accesses.append((("copy", i), {("o", source) if source >= 0 else ("x", -1 - source)}, ("o", rows)))
+            open_copies.append([late, core, i])
+        for copy in open_copies:
+            if copy[0] == 0:
+                advance(copy[1], ("end", copy[2]))
+                follow(("copy", copy[2]), ("end", copy[2]))
+            copy[0] -= 1
+
+    def reaches(one, other, seen):
+        return one == other or any(
+            reaches(n, other, seen) for n in after.get(one, ()) if n not in seen and not seen.add(n)
+        )
+
+    def meet(a, b):
+        return a[2] == b[2] or a[2] in b[1] or b[2] in a[1]
+
+    pairs = [(a, b) for k, a in enumerate(accesses) for b in accesses[k + 1 :] if meet(a, b)]
+    return any(not reaches(a[0], b[0], set()) and not reaches(b[0], a[0], set()) for a, b in pairs)
+
+
+def program_of(events):
+    def kernel(x, o, semaphore, done):
+        own = jax.lax.axis_index("c")
+        part = lambda k: pl.ds(4 * k, 4)  # noqa: E731
+
+        def run(core):
+            pending = []
+            for i, event in enumerate(events):
+                if len(event) == 1:
+                    if event[0] == core:
+                        pl.semaphore_signal(semaphore, core_index=1 - core)
+                    else:
+                        pl.semaphore_wait(semaphore)
+                elif event[0] == core:
+                    _, source, rows, late = event
+                    src = o.at[part(source)] if source >= 0 else x.at[part(-1 - source)]
+                    copy = pltpu.make_async_copy(src, o.at[part(rows)], done.at[i])
+                    copy.start()
+                    pending.append([late, copy])
+                for copy in pending:
+                    if copy[0] == 0:
+                        copy[1].wait()
+                    copy[0] -= 1
+            for late, copy in pending:
+                if late >= 0:
+                    copy.wait()
+
+        for core in (0, 1):
+            pl.when(own == core)(lambda core=core: run(core))
+
+    return kernel
+
+
+@pytest.mark.parametrize("mode", ["on_wait", "eager"])
+@pytest.mark.parametrize("seed", range(24))
+def test_races_of_random_programs(seed, mode):
+    events = events_of(seed)
+    scratch = REGULAR, pltpu.SemaphoreType.DMA((len(events),))
+    if is_race(events):
+        assert "RACE DETECTED" in message(on_cores, program_of(events), *scratch, dma_execution_mode=mode)
+    else:
+        on_cores(program_of(events), *scratch, dma_execution_mode=mode)
+
+
+def test_random_programs_are_of_both_kinds():
+    assert 6 <= sum(is_race(events_of(seed)) for seed in range(24)) <= 18

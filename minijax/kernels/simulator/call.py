@@ -44,9 +44,10 @@ def _nested(b: Builder, eqn: JaxprEqn) -> Step:
     """A call of a kernel within one."""
     ins, outs = [b.number(a) for a in eqn.invars], [b.number(v) for v in eqn.outvars]
     if isinstance(eqn.params["interpret"], InterpretParams):
-        run: Callable[[Sequence], Sequence] = lambda values: Simulation(eqn.params, {})(*values)  # noqa: E731
+        simulation = Simulation(eqn.params, {})
+        run: Callable[[Sequence], Sequence] = lambda values: simulation(*values)  # noqa: E731
     else:
-        given = [Var(a.aval) for a in eqn.invars]
+        given: list[Any] = [Var(a.aval) for a in eqn.invars]
         run = InlineProgram(ClosedJaxpr(Jaxpr([], given, eqn.outvars, [eqn.replace(invars=given)])))
 
     def step(core, values):

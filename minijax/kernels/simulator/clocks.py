@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax.kernels.simulator import views
 from minijax.kernels.simulator.memories import Buffer, Semaphore
+
+_MANY = 64  # accesses of a buffer, beyond which those that no core can race with are dropped
 
 Clock = dict[int, int]  # for each core and copy, how many of its steps have been seen
 
@@ -100,9 +101,6 @@ class Races:
         semaphore.clock = {n: step for n, step in semaphore.clock.items() if n in actor.clock}
 
 
-_MANY = 64  # accesses of a buffer, beyond which those that no core can race with are dropped
-
-
 def _tick(actor: Actor) -> None:
     """Ends a step of an actor: what others have seen of it does not include what follows."""
     actor.clock[actor.number] += 1
@@ -133,8 +131,8 @@ def _region(buffer: Buffer, stages: views.Stages) -> Any:
         return tuple([_range(e, n) for e, n in zip(stages[0], buffer.shape, strict=True)])
     x = np.arange(buffer.array.size).reshape(buffer.shape)
     for stage in stages:
-        if type(stage) is views.Bitcast:
-            return ()
+        if type(stage) is views.Bitcast or type(stage) is tuple and views.leaves(stage, x.shape):
+            return ()  # all of the buffer
         x = views.viewed(x, stage)
     return np.unique(x)
 
@@ -176,8 +174,3 @@ def _numbers(buffer: Buffer, region: Any) -> np.ndarray:
         return region
     x = np.arange(buffer.array.size).reshape(buffer.shape)
     return x[tuple([slice(*r) for r in region])].ravel()
-
-
-def shown(stages: Sequence[Any]) -> str:
-    """A view as messages show it."""
-    return "".join(map(str, stages)) or "[...]"

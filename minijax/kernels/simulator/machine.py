@@ -15,6 +15,13 @@ from minijax.kernels.simulator.options import InterpretParams, LoggingMode
 Run = Generator["Waiting", None, Any]  # what a core does, which yields where it must wait
 
 
+_BARRIER = "barrier semaphore"
+
+
+def _kind(semaphore: Semaphore) -> LoggingMode:
+    return LoggingMode.BARRIER if semaphore.name.startswith(_BARRIER) else LoggingMode.SEMAPHORE
+
+
 class Waiting:
     """A core that waits until a semaphore has a value."""
 
@@ -69,7 +76,7 @@ class Core:
             semaphore.count -= value
         if self.actor is not None and self.machine.races is not None:
             self.machine.races.acquired(self.actor, semaphore)
-        self.machine.log(LoggingMode.SEMAPHORE, "waited for", semaphore, self)
+        self.machine.log(_kind(semaphore), "waited for", semaphore, self)
         return True
 
     def _waiting(self, semaphore: Semaphore, value: int, decrement: bool, line: str) -> Run:
@@ -83,7 +90,7 @@ class Core:
         semaphore.count += increment
         if self.actor is not None and self.machine.races is not None:
             self.machine.races.released(self.actor, semaphore)
-        self.machine.log(LoggingMode.SEMAPHORE, f"added {increment} to", semaphore, self)
+        self.machine.log(_kind(semaphore), f"added {increment} to", semaphore, self)
 
     def note(self, buffer: Buffer, stages: Sequence[Any], writes: bool, line: str) -> None:
         """Notes an access of this core. Raises RuntimeError if it races with another."""
@@ -143,7 +150,7 @@ class Machine:
 
     def barrier(self, place: Any) -> Semaphores:
         """The semaphore of a device and core, one of those that all kernels with this `collective_id` share."""
-        name = f"barrier semaphore {self.collective_id}"
+        name = f"{_BARRIER} {self.collective_id}"
         allocation = self.allocation(name)
         for other in itertools.product(range(self.num_devices), range(self.num_cores)):
             allocation.at(other, lambda other=other: Semaphores((), name, other))

@@ -30,6 +30,12 @@ def uninitialized_value(dtype: Any, how: str) -> Any:
     return np.array(dtypes.iinfo(dtype).max, dtype)[()]
 
 
+def check_dtype(dtype: Any, what: str) -> None:
+    """Raises NotImplementedError for a dtype that no array of NumPy has, such as that of keys or semaphores."""
+    if dtypes.is_extended(dtype):
+        raise NotImplementedError(f"pallas_call: {what} has the dtype {dtype}, which cannot be simulated")
+
+
 class Buffer:
     """An array in a memory. `bounds` is the shape up to which indices are allowed."""
 

@@ -15,10 +15,17 @@ from minijax.composed.refs import checks_bounds
 
 
 class LoggingMode(enum.Flag):
-    """Says which events are printed while a kernel is simulated."""
+    """Says which events are printed while a kernel is simulated.
 
-    SHARED_MEMORY = enum.auto()
+    Members:
+      BARRIER: signals and waits of barrier semaphores.
+      SEMAPHORE: those of other semaphores.
+      SHARED_MEMORY: reads and writes.
+    """
+
+    BARRIER = enum.auto()
     SEMAPHORE = enum.auto()
+    SHARED_MEMORY = enum.auto()
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,15 @@ from minijax.composed.callbacks.callback import HostFunction
 from minijax.composed.refs import parts_of
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, jaxprs_in_params
 from minijax.ir.refs import AbstractRef
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.kernels import expanded
 from minijax.kernels.operations.selection import SelectedRef
 from minijax.kernels.simulator import scalars, views
 from minijax.kernels.simulator.machine import Core, Run
 from minijax.kernels.simulator.options import InterpretParams
 from minijax.run.programs.inline import InlineProgram
+
+_NO_STEP = expanded.Step((), ())  # operations on values do not ask for the numbers of a step
 
 Values = list  # of the variables of a plan, by number
 Step = Callable[[Core, Values], Run | None]
@@ -42,6 +46,30 @@ def is_simulated(eqn: JaxprEqn) -> bool:
     if any(type(a.aval) is AbstractRef for a in (*eqn.invars, *eqn.outvars)):
         return True
     return any(map(touches_memory, jaxprs_in_params(eqn.params)))
+
+
+@cache.weak_cache
+def has_only_scalars(jaxpr: Jaxpr) -> bool:
+    """Returns whether a jaxpr only has operations on integers and flags."""
+    return not jaxpr.constvars and all(
+        scalars.rule_of(eqn) is not None
+        or (isinstance(eqn.primitive, Inlined) and has_only_scalars(eqn.primitive.body(eqn.params).jaxpr))
+        for eqn in jaxpr.eqns
+    )
+
+
+@cache.weak_cache
+def has_kernel_forms(jaxpr: Jaxpr) -> bool:
+    """Returns whether operations of a jaxpr are others in kernels than outside of them."""
+    return any(hasattr(eqn.primitive, "evaluate_in_kernel") for eqn in jaxpr.eqns) or any(
+        map(has_kernel_forms, jaxpr.inner)
+    )
+
+
+def _in_kernel(jaxpr: Jaxpr) -> ClosedJaxpr:
+    """The jaxpr with the forms that its operations have in kernels."""
+    run = lambda *xs: expanded.evaluate(jaxpr, [], xs, _NO_STEP)  # noqa: E731
+    return ClosedJaxpr(*trace_to_jaxpr(run, jaxpr.in_avals, jaxpr.debug_info))
 
 
 class Plan:
@@ -146,14 +174,29 @@ class Builder:
         if self.options.skip_floating_point_ops and _yields_floats(eqn):
             self._append(_infinities([(self.number(v), v.aval) for v in eqn.outvars]), eqn)
             return
-        if not self._is_pending(eqn.invars):
-            scalar = scalars.rule_of(eqn)
-            if scalar is not None:
-                self._append(
-                    _scalar_step(scalar, [self.number(a) for a in eqn.invars], self.number(eqn.outvars[0])), eqn
-                )
-                return
-        self._pending.append(eqn)
+        if self._is_pending(eqn.invars) or not self._add_scalars(eqn):
+            self._pending.append(eqn)
+
+    def _add_scalars(self, eqn: JaxprEqn) -> bool:
+        """Adds the steps of an equation on integers and flags, or of a call of such ones; False for another one."""
+        scalar = scalars.rule_of(eqn)
+        if scalar is not None:
+            ins = [self.number(a) for a in eqn.invars]
+            self._append(_scalar_step(scalar, ins, self._fresh(eqn.outvars[0])), eqn)
+            return True
+        if not isinstance(eqn.primitive, Inlined) or not has_only_scalars(eqn.primitive.body(eqn.params).jaxpr):
+            return False
+        body = eqn.primitive.body(eqn.params).jaxpr
+        self._numbers.update({v: self.number(a) for v, a in zip(body.invars, eqn.invars, strict=True)})
+        for inner in body.eqns:
+            self._add_scalars(inner)
+        self._numbers.update({v: self.number(a) for v, a in zip(eqn.outvars, body.outvars, strict=True)})
+        return True
+
+    def _fresh(self, var: Var) -> int:
+        """A new number of a variable, since a body may be called again."""
+        self._numbers.pop(var, None)
+        return self.number(var)
 
     def _rule(self, eqn: JaxprEqn) -> Callable:
         rule = self.rules.get(eqn.primitive.name)
@@ -178,22 +221,27 @@ class Builder:
     # ---- stretches of operations on values --------------------------------------------------------------
 
     def _compute(self, atoms: Sequence[Any]) -> None:
-        """Adds a step that computes these values and all others that can be computed by the same program."""
+        """Adds a step that computes these values, by one program."""
         if not self._is_pending(atoms):
             return
+        group = self._taken(atoms)
+        chosen, made = set(map(id, group)), {v for eqn in group for v in eqn.outvars}
+        ins = list(dict.fromkeys(a for eqn in group for a in eqn.invars if type(a) is not Literal and a not in made))
+        outs = [v for eqn in group for v in eqn.outvars if self._users.get(v, set()) - chosen]
+        jaxpr = Jaxpr([], ins, outs, group, debug_info=self.jaxpr.debug_info._replace(arg_names=None))
+        closed = _in_kernel(jaxpr) if has_kernel_forms(jaxpr) else ClosedJaxpr(jaxpr)
+        self._append(_program_step(closed, list(map(self.number, ins)), list(map(self.number, outs))), group[0])
+
+    def _taken(self, atoms: Sequence[Any]) -> list[JaxprEqn]:
+        """The pending equations that these values need, which are pending no more."""
         needed, group = {a for a in atoms if type(a) is not Literal}, []
         for eqn in reversed(self._pending):
             if any(v in needed for v in eqn.outvars):
                 group.append(eqn)
                 needed.update(a for a in eqn.invars if type(a) is not Literal)
-        group.reverse()
         chosen = set(map(id, group))
         self._pending = [eqn for eqn in self._pending if id(eqn) not in chosen]
-        made = {v for eqn in group for v in eqn.outvars}
-        ins = list(dict.fromkeys(a for eqn in group for a in eqn.invars if type(a) is not Literal and a not in made))
-        outs = [v for eqn in group for v in eqn.outvars if self._users.get(v, set()) - chosen]
-        closed = ClosedJaxpr(Jaxpr([], ins, outs, group, debug_info=self.jaxpr.debug_info._replace(arg_names=None)))
-        self._append(_program_step(closed, list(map(self.number, ins)), list(map(self.number, outs))), group[0])
+        return group[::-1]
 
 
 def _scalar_step(rule: Callable, ins: list[int], out: int) -> Step:

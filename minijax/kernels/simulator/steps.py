@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minijax import random
+from minijax.base.config import transfer_guard
 from minijax.base.errors import ConcretizationTypeError
 from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect, Squeezed
 from minijax.kernels.grid import dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.simulator.machine import Core, Run
-from minijax.kernels.simulator.memories import Buffer, is_main
+from minijax.kernels.simulator.memories import Buffer, check_dtype, is_main
 from minijax.kernels.simulator.options import InterpretParams
 from minijax.kernels.simulator.plans import Plan, plan_of
 from minijax.kernels.simulator.rules import RULES
@@ -44,12 +45,16 @@ def parallel_orders(mapping: GridMapping, semantics: Sequence[Any] | None, seed:
         raise ValueError(
             f"pallas_call: axes that are 'parallel' must come before all others to be simulated, got {tuple(names)}"
         )
-    key, orders = random.key(seed or 0), []
-    for n in mapping.grid[:count]:
-        if n is dynamic_grid_dim:
-            raise ConcretizationTypeError(_SizeOfAxis())
-        key, own = random.split(key)
-        orders.append(np.asarray(random.permutation(own, n)))
+    if not count:
+        return []
+    if any(n is dynamic_grid_dim for n in mapping.grid[:count]):
+        raise ConcretizationTypeError(_SizeOfAxis())
+    orders = []
+    with transfer_guard("allow"):  # users may guard the transfers of their own arrays
+        key = random.key(seed or 0)
+        for n in mapping.grid[:count]:
+            key, own = random.split(key)
+            orders.append(np.asarray(random.permutation(own, n)))
     return orders
 
 
@@ -76,6 +81,7 @@ class Block:
     def __init__(self, mapping: BlockMapping, options: InterpretParams, number: int, is_output: bool):
         space = mapping.memory_space
         self.mapping, self.number, self.is_output = mapping, number, is_output
+        check_dtype(mapping.array_aval.dtype, mapping.origin)
         self.is_whole = space is None or is_main(space)
         self.is_fixed = not mapping.array_aval.size or (self.is_whole and mapping.has_trivial_window())
         if not self.is_whole and any(type(d) in (BoundedSlice, Indirect) for d in mapping.block_shape):
@@ -161,6 +167,8 @@ class Moves:
                 continue
             numbers = block.numbers(self.core, ids, scalars)
             if block.is_whole:
+                if block.place(numbers).is_outside:
+                    raise block.outside(block.place(numbers), numbers, self.core)
                 self.locals[i] = block.window(self.core, self.arrays[i], block.place(numbers))
                 continue
             if numbers != self.now[i]:

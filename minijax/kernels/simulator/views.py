@@ -109,7 +109,7 @@ def _within(outer: slice, item: Any) -> Any:
 # ---- bounds ------------------------------------------------------------------------------------------
 
 
-def _leaves(selection: Selection, shape: Sequence[int]) -> bool:
+def leaves(selection: Selection, shape: Sequence[int]) -> bool:
     """Returns whether a selection goes beyond an array of a shape. Negative numbers count from the end."""
     axis = 0
     for e in selection:
@@ -133,35 +133,31 @@ def _message(verb: str, buffer: Buffer, selection: Selection, shape: Sequence[in
     return f"Out-of-bounds {verb} of {buffer}: [{shown}] of a buffer that has shape {tuple(shape)}"
 
 
-def _inside(buffer: Buffer, selection: Selection) -> tuple[Selection, tuple, tuple]:
-    """The part of a selection that is in the buffer, the place of this in the value, and the value's shape."""
-    kept, places, shape = [], [], []
+def _inside(buffer: Buffer, selection: Selection) -> tuple[Selection | None, tuple, tuple]:
+    """The part of a selection that is in the buffer, the place of this in the value, and the value's shape.
+
+    None if an int is outside. Raises IndexError for arrays.
+    """
+    kept, places, shape, is_outside = [], [], [], False
     axes = iter(buffer.shape)
     for e in selection:
-        if e is None:
+        n = 1 if e is None else next(axes)
+        if type(e) is int:
+            is_outside = is_outside or not -n <= e < n
+            kept.append(e)
+        elif type(e) is slice:
+            numbers = range(e.start, e.stop, e.step)
+            valid = [k for k, i in enumerate(numbers) if 0 <= i < n]
+            kept.append(slice(numbers[valid[0]], numbers[valid[-1]] + 1, e.step) if valid else slice(0, 0))
+            places.append(slice(valid[0], valid[-1] + 1) if valid else slice(0, 0))
+            shape.append(len(numbers))
+        elif e is None:
             kept.append(None)
             places.append(slice(None))
             shape.append(1)
-            continue
-        n = next(axes)
-        if type(e) is not slice:
-            if type(e) is not int:
-                raise IndexError(_message("read", buffer, selection, buffer.shape))
-            kept.append(e if -n <= e < n else slice(0, 0, 1))
-            if not -n <= e < n:
-                kept[-1] = None
-            continue
-        numbers = range(e.start, e.stop, e.step)
-        valid = [k for k, i in enumerate(numbers) if 0 <= i < n]
-        shape.append(len(numbers))
-        if not valid:
-            kept.append(slice(0, 0, 1))
-            places.append(slice(0, 0))
         else:
-            kept.append(slice(numbers[valid[0]], numbers[valid[-1]] + 1, e.step))
-            places.append(slice(valid[0], valid[-1] + 1))
-    is_outside = sum(k is None for k in kept) > sum(e is None for e in selection)
-    return (() if is_outside else tuple(kept)), tuple(places), tuple(shape)
+            raise IndexError(_message("access", buffer, selection, buffer.shape))
+    return None if is_outside else tuple(kept), tuple(places), tuple(shape)
 
 
 # ---- reading and writing -----------------------------------------------------------------------------
@@ -174,8 +170,8 @@ def read(buffer: Buffer, stages: Stages, raises: bool) -> np.ndarray:
     first, rest = (stages[0], stages[1:]) if type(stages[0]) is tuple else (None, stages)
     x = buffer.array
     if first is not None:
-        if _leaves(first, x.shape):
-            if raises and _leaves(first, buffer.bounds):
+        if leaves(first, x.shape):
+            if raises and leaves(first, buffer.bounds):
                 raise IndexError(_message("read", buffer, first, buffer.bounds))
             x = _read_partly(buffer, first)
         else:
@@ -188,7 +184,7 @@ def read(buffer: Buffer, stages: Stages, raises: bool) -> np.ndarray:
 def _read_partly(buffer: Buffer, selection: Selection) -> np.ndarray:
     kept, places, shape = _inside(buffer, selection)
     x = np.full(shape, buffer.empty, buffer.array.dtype)
-    if kept:
+    if kept is not None:
         x[places] = buffer.array[kept]
     return x
 
@@ -201,16 +197,20 @@ def write(buffer: Buffer, stages: Stages, value: Any, adds: bool = False, mask: 
     if first is None:
         _put(buffer.array, (...,), rest, value, adds, mask)
         return
-    if not _leaves(first, buffer.shape):
+    if not leaves(first, buffer.shape):
         _put(buffer.array, first, rest, value, adds, mask)
         return
     if mask is not None and not rest:
         _write_masked(buffer, first, value, mask)
         return
-    if _leaves(first, buffer.bounds):
+    if leaves(first, buffer.bounds):
         raise ValueError(_message("write", buffer, first, buffer.bounds))
+    if rest:
+        whole = _read_partly(buffer, first)
+        _put_through(whole, rest, value, adds, mask)
+        value, adds = whole, False
     kept, places, _ = _inside(buffer, first)
-    if kept and not rest:
+    if kept is not None:
         _put(buffer.array, kept, (), value[places], adds, None)
 
 
@@ -219,11 +219,11 @@ def _write_masked(buffer: Buffer, selection: Selection, value: np.ndarray, mask:
     kept, places, shape = _inside(buffer, selection)
     mask = np.broadcast_to(mask, shape)
     inside = np.zeros(shape, np.bool_)
-    if kept:
+    if kept is not None:
         inside[places] = True
-    if (mask & ~inside).any() and _leaves(selection, buffer.bounds):
+    if (mask & ~inside).any() and leaves(selection, buffer.bounds):
         raise ValueError(_message("masked swap", buffer, selection, buffer.bounds))
-    if kept:
+    if kept is not None:
         _put(buffer.array, kept, (), value[places], False, mask[places])
 
 
@@ -264,7 +264,7 @@ def viewed(x: np.ndarray, stage: Selection | View) -> np.ndarray:
     Raises IndexError for a place out of bounds.
     """
     if type(stage) is tuple:
-        if _leaves(stage, x.shape):
+        if leaves(stage, x.shape):
             raise IndexError(f"Out-of-bounds read: {stage} of a view that has shape {x.shape}")
         return x[stage]
     if type(stage) is Reshaped:
