@@ -5,6 +5,7 @@ therefore runs only in the backward pass.
 """
 
 from collections.abc import Callable
+from itertools import compress
 
 from minijax.base.mask import Mask
 from minijax.calls.call import Inlined, closed_call_p
@@ -13,9 +14,11 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import constants_to_inputs, trace_to_jaxpr
 from minijax.ir.types import typeof
-from minijax.primitives.zeros import instantiate
+from minijax.primitives.moving import move_axis
+from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.jvp import jvp_jaxpr
+from minijax.transforms.partial_eval import permute_jaxpr
 from minijax.transforms.prune import prune_closed
 
 
@@ -38,9 +41,19 @@ class RematOpt(Inlined):
     dce_inside = True
 
     def jvp(self, primals, tangents, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
+        # (primals, tangents) -> (captured values, their nonzero tangents, arguments, their tangents)
+        nonzeros = (*nonzero_mask(tangents[:num_consts]), *(True,) * (len(primals) - num_consts))
+        consts, count, given = (
+            nonzeros[:num_consts].count(True),
+            len(primals),
+            [*primals, *compress(tangents, nonzeros)],
+        )
+        spots = (*range(num_consts), *range(count, count + consts))
+        spots = (*spots, *range(num_consts, count), *range(count + consts, len(given)))
+
         def pushed(closed: ClosedJaxpr) -> ClosedJaxpr:
             every = (True,) * len(closed.outvars)
-            return jvp_jaxpr(closed, (True,) * len(primals), every)[0]
+            return permute_jaxpr(jvp_jaxpr(closed, nonzeros, every)[0], spots)
 
         def fun_jvp_jaxpr_thunk():
             return pushed(fun_jaxpr_thunk())
@@ -50,8 +63,8 @@ class RematOpt(Inlined):
         order = [*range(num_res), *range(n, n + num_res), *range(num_res, n), *range(n + num_res, 2 * n)]
         fwd = pushed(fwd_jaxpr)
         fwd = fwd.map_jaxpr(lambda jaxpr: jaxpr.replace(outvars=[jaxpr.outvars[i] for i in order]))
-        params = dict(fun_jaxpr_thunk=fun_jvp_jaxpr_thunk, num_res=2 * num_res, num_consts=2 * num_consts)
-        results = self.bind(*primals, *map(instantiate, tangents), fwd_jaxpr=fwd, **params)
+        params = dict(fun_jaxpr_thunk=fun_jvp_jaxpr_thunk, num_res=2 * num_res, num_consts=num_consts + consts)
+        results = self.bind(*(instantiate(given[i]) for i in spots), fwd_jaxpr=fwd, **params)
         by_place = dict(zip(order, results, strict=True))
         return [by_place[i] for i in range(n)], [by_place[n + i] for i in range(n)]
 
@@ -59,7 +72,8 @@ class RematOpt(Inlined):
         raise no_reverse_mode_error(self)
 
     def batch(self, axis, operands, dims, *, fwd_jaxpr, fun_jaxpr_thunk, num_consts, num_res):
-        fun, dims = fun_jaxpr_thunk(), tuple(dims)
+        operands = [x if d is None else move_axis(x, d, 0) for x, d in zip(operands, dims, strict=True)]
+        fun, dims = fun_jaxpr_thunk(), tuple(None if d is None else 0 for d in dims)
         free = (None,) * num_res
         _, fun_dims = batch_jaxpr_axes(fun, axis, dims)
         _, fwd_dims = batch_jaxpr_axes(fwd_jaxpr, axis, dims)

@@ -609,7 +609,7 @@ class SelectN(FirstOrder):
     def batch(self, axis, operands, dims):
         (which, *cases), (d, *case_dims) = operands, dims
         if d is None and typeof(which).ndim == 0:
-            at = 0 if None in case_dims else case_dims[0]
+            at = case_dims[0] if len(set(case_dims)) == 1 else 0
             pairs = zip(cases, case_dims, strict=True)
             cases = [moving.broadcast_axis(c, axis, at) if n is None else moving.move_axis(c, n, at) for c, n in pairs]
             return self.bind_all([which, *cases], {}), [at]
@@ -678,7 +678,7 @@ class Clamp(FirstOrder):
             if i == 1 or dims[i] is not None or typeof(operands[i]).ndim:
                 fronted[i] = moving.axis_to_front(operands[i], dims[i], axis)
         shape = typeof(fronted[1]).shape
-        for i in (0, 2):
+        for i in sorted((0, 2), key=lambda i: dims[i] is not None):
             have = typeof(fronted[i]).shape
             if have != shape:
                 fronted[i] = moving.broadcast_in_dim(fronted[i], shape, tuple(range(len(have))))

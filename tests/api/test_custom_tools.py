@@ -177,6 +177,35 @@ def test_optimize_remat(tier):
     compare.sweep(cases(optimized, ["grad of checkpoint"]), tier, jaxpr=False)
 
 
+def _optimized_with_capture(jax, jnp, y):
+    table = jnp.arange(3.0)
+    f = jax.custom_vjp(lambda x: (x * table * y).sum())
+    f.defvjp(lambda x: ((x * table * y).sum(), x), lambda saved, ct: (saved * ct,), optimize_remat=True)
+    return f
+
+
+DERIVATIVES = {
+    "by the argument": lambda jax, value: lambda x, y: jax.jvp(lambda x: value(x, y), (x,), (x,)),
+    "by what it captures": lambda jax, value: lambda x, y: jax.jvp(lambda y: value(x, y), (y,), (y,)),
+    "by both": lambda jax, value: lambda x, y: jax.jvp(value, (x, y), (y, x)),
+    "jacobian": lambda jax, value: jax.jacfwd(value),
+    "last axes": lambda jax, value: lambda x, y: jax.vmap(value, (-1, 0))(jax.numpy.stack([x, y], -1), x[:2] * 2),
+    "vmap of jvp": lambda jax, value: jax.vmap(lambda x, y: jax.jvp(lambda x: value(x, y), (x,), (x,)), (None, 0)),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_optimize_remat_passes_the_tangents_that_are_not_zero(name):
+    def program(jax, jnp):
+        value = lambda x, y: jax.vjp(_optimized_with_capture(jax, jnp, y), x)[0]  # noqa: E731
+        derivative = DERIVATIVES[name](jax, value)
+        return lambda x, y: (derivative(x, y), jax.jit(derivative)(x, y))
+
+    x = np.arange(3, dtype=np.float32)
+    compare.same_jaxpr(program, x, x + 2)
+
+
 def test_the_rule_runs_only_going_back_under_checkpoint():
     def program(jax, jnp):
         f = jax.checkpoint(lambda x, y: jnp.cos(optimized(jax, jnp)(x, y)))

@@ -137,8 +137,9 @@ def expanded(text: str) -> str:
     """A jaxpr with inner jaxprs in the place of the names under which they are shown once."""
     *shared, main = re.split(r"(?<= in)\n(?=let |\{)", text)
     bodies = dict(re.fullmatch(r"let (\w+) = (.*) in", block, re.S).groups() for block in shared)
-    # After `jaxpr=` or in a list of branches; after `= ` follows a primitive, and after `name=` a name.
-    name = re.compile(rf"(?<=[(\s=])(?<!\bname=)(?<!= )({'|'.join(bodies)})(?=[\s)\]])")
+    # After `jaxpr=` or in a list of branches; after `= ` follows a primitive, and after `name=` a name. A body may have
+    # the name `lambda`.
+    name = re.compile(rf"(?<=[(\s=])(?<!\bname=)(?<!= )(?<!\{{ )({'|'.join(bodies)})(?=[\s)\]])")
 
     def full(part: str) -> str:
         return name.sub(lambda found: full(bodies[found[1]]), part) if bodies else part

@@ -1,11 +1,13 @@
 """Elementwise ops, against jax: every dtype, and every transform."""
 
 import inspect
+import itertools
+import re
 
 import ml_dtypes
 import numpy as np
 import pytest
-from compare import LISTED, Case, same, sweep
+from compare import LISTED, Case, normal, same, sweep
 from transform_matrix import transformed
 
 import minijax
@@ -193,3 +195,26 @@ def test_signatures_are_those_of_jax():
         return str({n: [(p.name, p.kind, p.default) for p in ps] for n, ps in parameters.items()})
 
     same(lambda lax: found(lax))
+
+
+@pytest.mark.parametrize("name", ["select_n", "clamp", "clamp by numbers", "select by one"])
+def test_operands_with_batch_axes_at_several_places(name):
+    def rows(x, at):
+        return x if at is None else np.stack([x] * 3, at)
+
+    def jaxprs(jax, lax):
+        f = lax.clamp if "clamp" in name else lax.select_n
+        x, number = np.ones((2, 4), np.float32), np.float32(1)
+        first = (
+            np.True_ if name == "select by one" else number if "numbers" in name else x if "clamp" in name else x > 0
+        )
+        last = number if "numbers" in name else x
+        places = [[None, *range(np.ndim(a) + 1)] for a in (first, x, last)]
+        found = []
+        for axes in itertools.product(*places):
+            if any(at is not None for at in axes):
+                args = map(rows, (first, x, last), axes)
+                found.append(normal(re.sub(r"\s+", "", str(jax.make_jaxpr(jax.vmap(f, axes))(*args)))))
+        return [re.sub(r"np\.int64\((\d+)\)", r"\1", text) for text in found]
+
+    same(jaxprs)
