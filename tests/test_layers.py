@@ -44,7 +44,7 @@ ROOM_LINES = {
     "primitives": (6_820, "advice in messages"),
     "indexing": (530, "advice in messages"),
     "transforms": (1_110, "jaxprs that partial evaluation leaves alone stay the same object"),
-    "calls": (1_668, "the rules of loops, branches and calls follow from the roles of operands"),
+    "calls": (1_680, "the rules of loops, branches and calls follow from the roles of operands"),
     "dispatch": (2_760, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),
     "higher": (2_078, "cotangents of the slices of a scan keep their weak types"),
     "composed": (4_560, "views of references in other orders of axes, and of other bits"),

@@ -294,22 +294,24 @@ class Bodied(Primitive):
         results = [*known_out, *new]
         outvars = [results[i] for i in call.places]
         first = eqn.replace(params=call.params, invars=call.operands, outvars=outvars, effects=effs)
+        residuals = split.values(inner_in := taken(known_ins).marked(known_in), results)
         # The staged part recomputes the results, except for those that are residuals.
-        residuals = split.values(taken(known_ins).marked(known_in), results)
-        forwarded_results = [v for v in known_out if v in residuals]
-        recomputed = Mask([v not in forwarded_results for v in eqn.outvars])
+        recomputed = Mask([v not in known_out or v not in residuals for v in eqn.outvars])
         again = [prune_closed(b, recomputed, True)[0] for b in split.others]
-        (own, own_ins), others = (taken(known_ins).marked(x) for x in (known_in, known_ins)), ~inner
-        leading = [*others.marked(eqn.invars), *residuals, *(own[i] for i in read)]
-        binders = [*others.marked(ins), *split.ins, *(own_ins[i].added for i in read)]
-        operands, binders = [*leading, *unknown.marked(eqn.invars)], [*binders, *unknown.marked(ins)]
-        call = self.sorted_call(staged_params, again, operands, binders, recomputed.marked(outs))
-        outvars = [recomputed.marked(eqn.outvars)[i] for i in call.places]
-        second = eqn
-        if call.operands != eqn.invars or outvars != eqn.outvars or not _are_alike(call.params, eqn.params):
-            effs = self.effects(*(v.aval for v in call.operands), **call.params)
-            second = eqn.replace(params=call.params, invars=call.operands, outvars=outvars, effects=effs)
-        return EqnParts([first], [second], unknown_out, new, False, forwarded_results)
+        inner_ins = taken(known_ins).marked(known_ins)
+        values = [*inner.unmarked(eqn.invars), *residuals, *(inner_in[i] for i in read), *unknown.marked(eqn.invars)]
+        binders = [*inner.unmarked(ins), *split.ins, *(inner_ins[i].added for i in read), *unknown.marked(ins)]
+        call = self.sorted_call(staged_params, again, values, binders, recomputed.marked(outs))
+        second = self._with_call(eqn, call, recomputed.marked(eqn.outvars))
+        return EqnParts([first], [second], unknown_out, new, False, recomputed.unmarked(eqn.outvars))
+
+    def _with_call(self, eqn: JaxprEqn, call: Sorted, outvars: Sequence[Var]) -> JaxprEqn:
+        """The equation of a call, or `eqn` itself if that is the same."""
+        outvars = [outvars[i] for i in call.places]
+        if call.operands == eqn.invars and outvars == eqn.outvars and _are_alike(call.params, eqn.params):
+            return eqn
+        effs = self.effects(*(v.aval for v in call.operands), **call.params)
+        return eqn.replace(params=call.params, invars=call.operands, outvars=outvars, effects=effs)
 
     def batch(self, axis, operands, dims, **params):
         ins, outs = self.binders(params)

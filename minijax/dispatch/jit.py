@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from minijax.base import config
+from minijax.base import cache, config
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.calls.bodied import split_tangents
@@ -27,6 +27,7 @@ from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval_custom import EqnParts
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -190,6 +191,11 @@ class Jit(Call, DischargeableCall):
         call = self.calling(unknown_params, body, [*rest, *residuals], ins, unknown_outs)
         return pe.out_unknown.merge(outs, staging.process(self, *call))
 
+    def partial_eval_custom(self, eqn, unknown_in, policy):
+        known, staged, *rest = super().partial_eval_custom(eqn, unknown_in, policy)
+        again = [e.replace(params={**e.params, "jaxpr": _copied(e.params["jaxpr"])}) for e in staged]
+        return EqnParts(known, again, *rest)
+
     def show_params(self, eqn):
         shown = [("jaxpr", eqn.params["jaxpr"])]
         if any(eqn.params["donated_invars"]):
@@ -206,6 +212,12 @@ class Jit(Call, DischargeableCall):
 
 
 jit_p = Jit()
+
+
+@cache.weak_cache
+def _copied(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """A jaxpr of its own for a staged call: jaxprs that are one object are printed once, and jax's are two."""
+    return closed.replace(jaxpr=closed.jaxpr.replace())
 
 
 def _is_inlined(params: dict) -> bool:

@@ -609,7 +609,8 @@ class SelectN(FirstOrder):
     def batch(self, axis, operands, dims):
         (which, *cases), (d, *case_dims) = operands, dims
         if d is None and typeof(which).ndim == 0:
-            at = case_dims[0] if len(set(case_dims)) == 1 else 0
+            has_one_shape = None not in case_dims and len({typeof(c).shape for c in cases}) == 1
+            at = case_dims[0] if has_one_shape else 0
             pairs = zip(cases, case_dims, strict=True)
             cases = [moving.broadcast_axis(c, axis, at) if n is None else moving.move_axis(c, n, at) for c, n in pairs]
             return self.bind_all([which, *cases], {}), [at]
