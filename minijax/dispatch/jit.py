@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from minijax.base import cache, config
 from minijax.base.errors import JaxprTypeError
@@ -192,9 +192,10 @@ class Jit(Call, DischargeableCall):
         return pe.out_unknown.merge(outs, staging.process(self, *call))
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
-        known, staged, *rest = super().partial_eval_custom(eqn, unknown_in, policy)
-        again = [e.replace(params={**e.params, "jaxpr": _copied(e.params["jaxpr"])}) for e in staged]
-        return EqnParts(known, again, *rest)
+        parts = cast("EqnParts", super().partial_eval_custom(eqn, unknown_in, policy))
+        return parts._replace(
+            staged=[e.replace(params={**e.params, "jaxpr": _copied(e.params["jaxpr"])}) for e in parts.staged]
+        )
 
     def show_params(self, eqn):
         shown = [("jaxpr", eqn.params["jaxpr"])]
