@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
+GROUPS = ["startup", "cold", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
           "random", "effects", "seed", "train", "pmap", "memory", "host", "pallas", "growth"]  # fmt: skip
 DEVICE_GROUPS = ["device"]  # with --device alone
 

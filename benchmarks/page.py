@@ -33,6 +33,7 @@ OURS, THEIRS = "minijax", "jax"
 # The parts of the page in their order: title and what is measured.
 PARTS = {
     "startup": ("Start", "A new process until its first results, with nothing cached on disk."),
+    "cold": ("Whole programs, cold", "New processes that run one program of a kind, with nothing cached on disk."),
     "restart": ("Second start", "A new process that finds compiled programs on disk."),
     "dispatch and pytree": ("Dispatch", "Calls of compiled functions, by kind of argument; trees."),
     "eager": ("Eager operations", "Operations called one by one, outside `jit`."),
@@ -147,6 +148,7 @@ def peers_text(folder: Path, found: Mapping[str, Any]) -> str:
         relative[program] = series
         faster += [f"{n} at {program} ({1 / r:.1f}×)" for n, r in series.items() if r < MARGIN and n != OURS]
     relative = {program: series for program, series in relative.items() if series}
+    used = {e["version"]: None for p in found.values() for e in p.values() if " " in e.get("version", "")}
     note = "time of a call relative to minijax; shorter is faster"
     draw = lambda theme: pictures.groups("Other libraries", note, relative, theme, log=True, unit="×")
     shown = pictures.save(folder, "peers", draw, f"Other libraries: {note}")
@@ -154,11 +156,13 @@ def peers_text(folder: Path, found: Mapping[str, Any]) -> str:
     for name, programs in found.items():
         for program, entry in programs.items():
             if "error" in entry:
-                absent.setdefault(f"{name}: {entry['error']}", []).append(program)
+                why = entry["error"].removeprefix("NotImplementedError: ")
+                absent.setdefault(f"{name}: {why}", []).append(program)
     reasons = [f"- {why} ({'all' if len(on) == len(peers.PROGRAMS) else ', '.join(on)})" for why, on in absent.items()]
     text = (
         "The same programs, with the same numbers, in libraries for the CPU, each on one core in a process of its own, "
-        "compiled where the library can; their results agree. The table has microseconds of a call, and seconds until "
+        f"compiled where the library can; their results agree ({', '.join(used)}). The "
+        "table has microseconds of a call, and seconds until "
         "the first result in brackets."
     )
     text += f" Faster than minijax: {'; '.join(faster)}." if faster else ""
