@@ -9,6 +9,7 @@ The first runs `compare.py` for all groups, and `peers.py`, which says how to in
 
 import argparse
 import datetime
+import importlib
 import importlib.metadata
 import json
 import math
@@ -47,6 +48,7 @@ PARTS = {
     "transform, fresh closures": ("Fresh closures", "Control flow over functions new at each call: jax compiles anew."),
     "seed and train": ("Training loops", "Programs from begin to end."),
 }  # fmt: skip
+SHOWN = 24  # subjects of growth in the picture
 MARGIN = 0.95  # a ratio below this counts as slower
 
 
@@ -57,8 +59,8 @@ def versions() -> str:
     for name in names:
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
+        except importlib.metadata.PackageNotFoundError:  # it runs from its sources
+            found.append(f"{name} {importlib.import_module(name).__version__}")
     return ", ".join([f"Python {platform.python_version()}", *found])
 
 
@@ -124,8 +126,9 @@ def growth_text(folder: Path, pairs: Sequence[Sequence[Mapping]]) -> str:
     lines = [tuple(line) for line in exponents.lines_of(a, b)]
     lines[0] = ("subject", f"power, {THEIRS}", f"power, {OURS}", f"largest, {THEIRS}", f"largest, {OURS}")
     steep = sorted(s for s, series in powers.items() if series[OURS] > exponents.LINEAR)
-    note = "power of the size, fitted to the largest sizes: 1 is linear, 2 quadratic"
-    drawn = {subject: {side: max(power, 0.0) for side, power in series.items()} for subject, series in powers.items()}
+    steepest = sorted(powers, key=lambda subject: -max(powers[subject].values()))[:SHOWN]
+    note = f"power of the size, fitted to the largest sizes: 1 is linear, 2 quadratic; the {len(steepest)} steepest"
+    drawn = {subject: {side: max(power, 0.0) for side, power in powers[subject].items()} for subject in steepest}
     draw = lambda theme: pictures.groups("Growth", note, drawn, theme, log=False)
     shown = pictures.save(folder, "growth", draw, f"Growth: {note}")
     text = (
