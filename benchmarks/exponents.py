@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 LINEAR = 1.15  # a power above it is not linear, but for the garbage collector's part
 WHY = (
-    "the gradient of nested `cond`s is a jaxpr of quadratic size, as in jax, and an operation below many "
-    "transformations passes each of them."
+    "the gradient of nested `cond`s is a jaxpr of quadratic size, as in jax; their `vmap` copies inner branches once a "
+    "level; and an operation below many transformations passes each of them."
 )
 FITTED = 3  # the largest sizes: at small ones the constant part of the time prevails
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-GROUPS = ["startup", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
+GROUPS = ["startup", "cold", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
           "random", "effects", "seed", "train", "pmap", "memory", "host", "pallas", "growth"]  # fmt: skip
 DEVICE_GROUPS = ["device"]  # with --device alone
 
@@ -20,6 +20,7 @@ class Floor(NamedTuple):
 
 FLOORS = {
     "startup": Floor(1.7, 1.2),
+    "cold": Floor(1.35, 1.1),
     "restart": Floor(2.5, 1.5),
     "eager": Floor(1.8, 0.65),
     "index": Floor(8.5, 1.0),

@@ -9,6 +9,7 @@ The first runs `compare.py` for all groups, and `peers.py`, which says how to in
 
 import argparse
 import datetime
+import importlib
 import importlib.metadata
 import json
 import math
@@ -33,6 +34,7 @@ OURS, THEIRS = "minijax", "jax"
 # The parts of the page in their order: title and what is measured.
 PARTS = {
     "startup": ("Start", "A new process until its first results, with nothing cached on disk."),
+    "cold": ("Whole programs, cold", "New processes that run one program of a kind, with nothing cached on disk."),
     "restart": ("Second start", "A new process that finds compiled programs on disk."),
     "dispatch and pytree": ("Dispatch", "Calls of compiled functions, by kind of argument; trees."),
     "eager": ("Eager operations", "Operations called one by one, outside `jit`."),
@@ -46,6 +48,7 @@ PARTS = {
     "transform, fresh closures": ("Fresh closures", "Control flow over functions new at each call: jax compiles anew."),
     "seed and train": ("Training loops", "Programs from begin to end."),
 }  # fmt: skip
+SHOWN = 24  # subjects of growth in the picture
 MARGIN = 0.95  # a ratio below this counts as slower
 
 
@@ -56,8 +59,8 @@ def versions() -> str:
     for name in names:
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
-        except importlib.metadata.PackageNotFoundError:
-            continue
+        except importlib.metadata.PackageNotFoundError:  # it runs from its sources
+            found.append(f"{name} {importlib.import_module(name).__version__}")
     return ", ".join([f"Python {platform.python_version()}", *found])
 
 
@@ -123,8 +126,9 @@ def growth_text(folder: Path, pairs: Sequence[Sequence[Mapping]]) -> str:
     lines = [tuple(line) for line in exponents.lines_of(a, b)]
     lines[0] = ("subject", f"power, {THEIRS}", f"power, {OURS}", f"largest, {THEIRS}", f"largest, {OURS}")
     steep = sorted(s for s, series in powers.items() if series[OURS] > exponents.LINEAR)
-    note = "power of the size, fitted to the largest sizes: 1 is linear, 2 quadratic"
-    drawn = {subject: {side: max(power, 0.0) for side, power in series.items()} for subject, series in powers.items()}
+    steepest = sorted(powers, key=lambda subject: -max(powers[subject].values()))[:SHOWN]
+    note = f"power of the size, fitted to the largest sizes: 1 is linear, 2 quadratic; the {len(steepest)} steepest"
+    drawn = {subject: {side: max(power, 0.0) for side, power in powers[subject].items()} for subject in steepest}
     draw = lambda theme: pictures.groups("Growth", note, drawn, theme, log=False)
     shown = pictures.save(folder, "growth", draw, f"Growth: {note}")
     text = (
@@ -147,6 +151,7 @@ def peers_text(folder: Path, found: Mapping[str, Any]) -> str:
         relative[program] = series
         faster += [f"{n} at {program} ({1 / r:.1f}×)" for n, r in series.items() if r < MARGIN and n != OURS]
     relative = {program: series for program, series in relative.items() if series}
+    used = {e["version"]: None for p in found.values() for e in p.values() if " " in e.get("version", "")}
     note = "time of a call relative to minijax; shorter is faster"
     draw = lambda theme: pictures.groups("Other libraries", note, relative, theme, log=True, unit="×")
     shown = pictures.save(folder, "peers", draw, f"Other libraries: {note}")
@@ -154,11 +159,13 @@ def peers_text(folder: Path, found: Mapping[str, Any]) -> str:
     for name, programs in found.items():
         for program, entry in programs.items():
             if "error" in entry:
-                absent.setdefault(f"{name}: {entry['error']}", []).append(program)
+                why = entry["error"].removeprefix("NotImplementedError: ")
+                absent.setdefault(f"{name}: {why}", []).append(program)
     reasons = [f"- {why} ({'all' if len(on) == len(peers.PROGRAMS) else ', '.join(on)})" for why, on in absent.items()]
     text = (
         "The same programs, with the same numbers, in libraries for the CPU, each on one core in a process of its own, "
-        "compiled where the library can; their results agree. The table has microseconds of a call, and seconds until "
+        f"compiled where the library can; their results agree ({', '.join(used)}). The "
+        "table has microseconds of a call, and seconds until "
         "the first result in brackets."
     )
     text += f" Faster than minijax: {'; '.join(faster)}." if faster else ""

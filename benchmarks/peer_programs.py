@@ -7,6 +7,8 @@ Prints JSON: for each program the seconds of its first call and of a later one, 
 everywhere; or why it cannot run. `peers.py` starts it for each library.
 """
 
+import importlib
+import importlib.metadata
 import json
 import os
 import sys
@@ -27,6 +29,7 @@ class Library:
     """What programs need of a library: `ops` has tanh, exp, ...; parameters are lists of arrays."""
 
     ops: Any
+    package: str
     axis, keep = "axis", "keepdims"
 
     def array(self, x: np.ndarray) -> Any:
@@ -67,8 +70,7 @@ class Library:
 
 class Jax(Library):
     def __init__(self, name: str):
-        import importlib
-
+        self.package = name
         self.jax = importlib.import_module(name)
         self.ops = importlib.import_module(f"{name}.numpy")
         self.array = self.ops.asarray
@@ -83,6 +85,7 @@ class Jax(Library):
 
 
 class Torch(Library):
+    package = "torch"
     axis, keep = "dim", "keepdim"
 
     def __init__(self, compiles: bool):
@@ -116,6 +119,7 @@ class Torch(Library):
 
 
 class Tinygrad(Library):
+    package = "tinygrad"
     keep = "keepdim"
 
     def __init__(self):
@@ -144,6 +148,8 @@ class Tinygrad(Library):
 
 
 class Mlx(Library):
+    package = "mlx"
+
     def __init__(self):
         import mlx.core as mx
 
@@ -161,7 +167,7 @@ class Mlx(Library):
 class NumPy(Library):
     """Derivatives are written by hand, for the programs where that is short."""
 
-    ops = np
+    ops, package = np, "numpy"
     array = staticmethod(np.asarray)
 
 
@@ -356,7 +362,15 @@ def measured(lib: Library, make: Callable) -> dict[str, Any]:
         start = time.perf_counter()
         lib.done(run())
         times.append(time.perf_counter() - start)
-    return {"first": first, "seconds": min(times), "results": results}
+    return {"first": first, "seconds": min(times), "results": results, "version": version_of(lib)}
+
+
+def version_of(lib: Library) -> str:
+    """The name and the version of a library."""
+    try:
+        return f"{lib.package} {importlib.metadata.version(lib.package)}"
+    except importlib.metadata.PackageNotFoundError:
+        return lib.package
 
 
 def main(name: str) -> None:

@@ -69,7 +69,7 @@ def differing(found: dict[str, Found]) -> list[str]:
 
 
 def text_of(entry: Found) -> str:
-    """Microseconds of a call, and seconds of the first; or why there are none."""
+    """Microseconds of a call, and seconds of the first; or a dash where it did not run."""
     if "error" in entry:
         return "-"
     return f"{entry['seconds'] * 1e6:,.0f} ({entry['first']:.2f})"

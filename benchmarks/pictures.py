@@ -45,7 +45,7 @@ class Scale(NamedTuple):
     def ticks(self) -> list[float]:
         """Round values within the axis."""
         if not self.log:
-            return [self.low + i * (self.high - self.low) / 4 for i in range(5)]
+            return [i / 2 for i in range(int(2 * self.high) + 1)]
         steps = (1, 2, 5) if self.high / self.low < 200 else (1,)
         found = [s * 10.0**p for p in range(-3, 7) for s in steps]
         return [v for v in found if self.low * 0.999 <= v <= self.high * 1.001]

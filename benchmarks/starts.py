@@ -1,4 +1,4 @@
-"""Groups of whole processes: the first start, and the second one with warm disk caches."""
+"""Groups of whole processes: the first start, whole programs, and the second start with warm disk caches."""
 
 import os
 import resource
@@ -116,3 +116,17 @@ def restart():
         for name, code in programs.items():
             row = f"restart/{name}"
             guard(row, lambda: put(row, warm(code), "ms"))
+
+
+WHOLE_PROGRAMS = ("cnn", "gaussian_process", "gpt", "hmc", "implicit_layer", "pinn", "policy", "numerics")
+
+
+@group
+def cold():
+    """Whole programs of eight kinds in new processes, with nothing cached on disk."""
+    env = dict(os.environ, JAX_ENABLE_COMPILATION_CACHE="false")
+    for name in WHOLE_PROGRAMS:
+        here = str(Path(__file__).parent)
+        code = f"import sys; sys.path.insert(0, {here!r})\nimport measure, wholes\nmeasure.sync(wholes.{name}())"
+        row, count = f"cold/{name}", 2 if options.quick else 4
+        guard(row, lambda: put(row, seconds_of(code, count, ("--impl", options.impl), env), "ms"))

@@ -1,7 +1,7 @@
 """Builds the documentation site in build/site: `pip install '.[docs]' && python docs/build.py`.
 
-Pages are README.md, ARCHITECTURE.md, CHANGELOG.md, tests/README.md, the chapters in docs/, the notebooks with their
-outputs, and a page for each public module, made from signatures and docstrings. A broken link is an error.
+Pages are README.md, ARCHITECTURE.md, CHANGELOG.md, those of tests/ and benchmarks/, chapters in docs/, the notebooks
+with their outputs, and a page for each public module, made from signatures and docstrings. A broken link is an error.
 """
 
 import importlib
@@ -104,6 +104,8 @@ def gather() -> dict[str, list[str]]:
         ("docs/howto", "*.md"),
         ("notebooks", "*.ipynb"),
         ("tests", "README.md"),
+        ("benchmarks", "README.md"),
+        ("benchmarks/pictures", "*.svg"),
     ):
         (PAGES / folder).mkdir(parents=True, exist_ok=True)
         for path in (ROOT / folder).glob(pattern):
