@@ -44,7 +44,7 @@ ROOM_LINES = {
     "primitives": (6_820, "advice in messages"),
     "indexing": (530, "advice in messages"),
     "transforms": (1_105, "absent rules are reported where they are looked up"),
-    "calls": (1_434, "`remat_opt` passes the tangents of what it captured only if they are not zero"),
+    "calls": (1_435, "`remat_opt` passes the tangents of what it captured only if they are not zero"),
     "dispatch": (2_760, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),
     "higher": (2_368, "cotangents of the slices of a scan keep their weak types"),
     "composed": (4_560, "views of references in other orders of axes, and of other bits"),
