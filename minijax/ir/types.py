@@ -703,8 +703,8 @@ def _snapshot(x: np.ndarray) -> np.ndarray:
     if x.flags.owndata and not x.flags.writeable and x.dtype == dtype:
         return x
     key = id(x)
-    of, copied = _snapshots.get(key, (None, None))
-    copy = copied() if of is not None and of() is x else None
+    known = _snapshots.get(key)
+    copy = known[1]() if known is not None and known[0]() is x else None
     if copy is None or copy.dtype != dtype or copy.tobytes() != x.astype(dtype, copy=False).tobytes():
         copy = np.array(x, dtype)
         copy.flags.writeable = False
