@@ -52,7 +52,8 @@ class CustomVmapCall(Inlined):
         return split_tangents(results[: len(out_has_tangent)], results[len(out_has_tangent) :], out_has_tangent)
 
     def linearize(self, nonzeros, primals, *, call, **params):
-        jvp_jaxpr(call, tuple(nonzeros), (False,) * len(call.out_avals))  # its errors come first
+        numeric = tuple(typeof(x).to_tangent_aval().dtype.names is None for x in primals)
+        jvp_jaxpr(call, numeric, (False,) * len(call.out_avals))  # its errors come first
         if call.out_avals:
             raise no_reverse_mode_error(self)
         return [], Mask(), lambda *tangents: []

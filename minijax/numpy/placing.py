@@ -13,11 +13,12 @@ from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import switch
 from minijax.indexing.language import Options
+from minijax.ir.types import typeof
 from minijax.numpy import creation, grids, joining, ranges, reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.vectorizing import vectorize
-from minijax.primitives import moving
+from minijax.primitives import moving, structural
 from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS
 from minijax.primitives.promote import check_out
 from minijax.run.arrays.array import Array, ArrayLike
@@ -114,7 +115,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike, axis: int 
             put_in = shaping.moveaxis(put_in, 0, axis)
         places = creation.full((put_in.shape[axis],), place_)
     (count,) = shaping.broadcast_shapes(places.shape, (put_in.shape[axis],))
-    out = creation.zeros((*a.shape[:axis], n + count, *a.shape[axis + 1 :]), a.dtype)
+    out = structural.blank((*a.shape[:axis], n + count, *a.shape[axis + 1 :]), a.dtype, typeof(a).weak_type)
     places = ufuncs.clip(where(ufuncs.less(places, 0), ufuncs.add(places, n), places), 0, n)
     order = searching.argsort(places)
     steps = ranges.arange(count, dtype=places.dtype)

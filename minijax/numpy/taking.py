@@ -339,9 +339,10 @@ def _diag(v, k):
         return diagonal(v, offset=k)
     if v.ndim != 1:
         raise ValueError(f"diag input must be 1d or 2d, got shape {v.shape}")
-    v = structural.pad(v, structural.blank((), v.dtype), ((max(0, -k), max(0, k), 0),))
+    zero = structural.blank((), v.dtype, typeof(v).weak_type)
+    v = structural.pad(v, zero, ((max(0, -k), max(0, k), 0),))
     n = v.shape[0]
-    return choose(ranges.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), structural.blank((), v.dtype))
+    return choose(ranges.eye(n, k=k, dtype=bool), moving.expand_dims(v, (1,)), zero)
 
 
 def diagflat(v: ArrayLike, k: int = 0) -> Array:

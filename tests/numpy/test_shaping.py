@@ -169,3 +169,18 @@ def test_numpy_arrays_are_reshaped_with_the_errors_of_numpy(args):
     same(
         lambda jax, jnp: (ended(lambda: jnp.reshape(np.ones(3), *args)), ended(lambda: jnp.reshape(jnp.ones(3), *args)))
     )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(
+    "text", ["jnp.diag(x)", "jnp.diag(x, 1)", "jnp.diagflat(x)", "jnp.insert(x, 1, 1.0)", "jnp.insert(x, 1, x[:1])"]
+)
+def test_weak_arrays_stay_weak(text):
+    def weak(jax, jnp):
+        found = []
+        for x in (jnp.broadcast_to(jnp.asarray(0.75), (3,)), jnp.arange(3.0), jnp.broadcast_to(jnp.asarray(2), (3,))):
+            f = lambda x: eval(text, {"jnp": jnp, "x": x})  # noqa: E731
+            found += [(r.dtype.name, r.weak_type) for r in (f(x), jax.jit(f)(x), jax.vmap(f)(jnp.stack([x, x])))]
+        return found
+
+    same(weak)
