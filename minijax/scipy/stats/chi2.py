@@ -23,12 +23,12 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     become floats.
     """
     x, df, loc, scale = inexact("chi2.logpdf", x, df, loc, scale)
-    two, y = const_like(x, 2), (x - loc) / scale
-    half = df / two
-    kernel = (half - 1) * lax.log(y) - y / two
-    norm = -(lax.lgamma(half) + lax.log(two) * df / two)
-    logarithm = norm - lax.log(scale) + kernel
-    return jnp.where(x < loc, -jnp.inf, logarithm)
+    two, y = const_like(x, 2), lax.div(lax.sub(x, loc), scale)
+    half = lax.div(df, two)
+    kernel = lax.sub(lax.mul(lax.sub(half, const_like(x, 1)), lax.log(y)), lax.div(y, two))
+    norm = lax.neg(lax.add(lax.lgamma(half), lax.div(lax.mul(lax.log(two), df), two)))
+    logarithm = lax.add(lax.sub(norm, lax.log(scale)), kernel)
+    return jnp.where(lax.lt(x, loc), -jnp.inf, logarithm)
 
 
 pdf = exp_of(logpdf)

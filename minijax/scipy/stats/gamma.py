@@ -21,11 +21,11 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     `a` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
     """
     x, a, loc, scale = inexact("gamma.logpdf", x, a, loc, scale)
-    is_inside = x >= loc
+    is_inside = lax.ge(x, loc)
     one = const_like(x, 1)
-    y = jnp.where(is_inside, (x - loc) / scale, one)
-    kernel = xlogy(a - one, y) - y
-    return jnp.where(is_inside, kernel - (gammaln(a) + lax.log(scale)), -jnp.inf)
+    y = jnp.where(is_inside, lax.div(lax.sub(x, loc), scale), one)
+    kernel = lax.sub(xlogy(lax.sub(a, one), y), y)
+    return jnp.where(is_inside, lax.sub(kernel, lax.add(gammaln(a), lax.log(scale))), -jnp.inf)
 
 
 pdf = exp_of(logpdf)
@@ -50,7 +50,7 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     """
     x, a, loc, scale = inexact("gamma.sf", x, a, loc, scale)
     y = (x - loc) / scale
-    return jnp.where(y < 0, 1, gammaincc(a, y))
+    return jnp.where(lax.lt(y, const_like(y, 0)), 1, gammaincc(a, y))
 
 
 logsf = log_of(sf)

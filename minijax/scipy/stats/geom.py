@@ -6,6 +6,7 @@ import minijax.numpy as jnp
 from minijax.base.documentation import document_module
 from minijax.base.faces import listing
 from minijax.primitives import elementwise as lax
+from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlog1py
@@ -20,9 +21,9 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     shifts it. Arguments broadcast; integers become floats.
     """
     k, p, loc = inexact("geom.logpmf", k, p, loc)
-    x = k - loc
-    logarithm = xlog1py(x - 1, -p) + lax.log(p)
-    return jnp.where(x <= 0, -jnp.inf, logarithm)
+    x = lax.sub(k, loc)
+    logarithm = xlog1py(lax.sub(x, const_like(k, 1)), lax.neg(p)) + lax.log(p)
+    return jnp.where(lax.le(x, const_like(x, 0)), -jnp.inf, logarithm)
 
 
 pmf = exp_of(logpmf)

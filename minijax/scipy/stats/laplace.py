@@ -18,8 +18,8 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
     """
     x, loc, scale = inexact("laplace.logpdf", x, loc, scale)
-    scaled = lax.abs(x - loc) / scale
-    return -(scaled + lax.log(2 * scale))
+    scaled = lax.div(lax.abs(lax.sub(x, loc)), scale)
+    return lax.neg(lax.add(scaled, lax.log(lax.mul(const_like(x, 2), scale))))
 
 
 pdf = exp_of(logpdf)
@@ -31,9 +31,9 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
     """
     x, loc, scale = inexact("laplace.cdf", x, loc, scale)
-    scaled, half = (x - loc) / scale, const_like(x, 0.5)
-    is_below, below = scaled <= 0, half * lax.exp(scaled)
-    return lax.select(is_below, below, 1 - half * lax.exp(-scaled))
+    scaled, half = lax.div(lax.sub(x, loc), scale), const_like(x, 0.5)
+    is_below, below = lax.le(scaled, const_like(x, 0)), lax.mul(half, lax.exp(scaled))
+    return lax.select(is_below, below, lax.sub(const_like(x, 1), lax.mul(half, lax.exp(lax.neg(scaled)))))
 
 
 document_module(__name__)

@@ -21,10 +21,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     it. Arguments broadcast; integers become floats.
     """
     k, n, p, loc = inexact("nbinom.logpmf", k, n, p, loc)
-    y, one = k - loc, const_like(k, 1)
-    count = lax.lgamma(y + n) - lax.lgamma(n) - lax.lgamma(y + one)
-    logarithm = count + (xlogy(n, p) + xlogy(y, one - p))
-    return jnp.where(k < loc, -jnp.inf, logarithm)
+    y, one = lax.sub(k, loc), const_like(k, 1)
+    count = lax.sub(lax.sub(lax.lgamma(lax.add(y, n)), lax.lgamma(n)), lax.lgamma(lax.add(y, one)))
+    logarithm = lax.add(count, lax.add(xlogy(n, p), xlogy(y, lax.sub(one, p))))
+    return jnp.where(lax.lt(k, loc), -jnp.inf, logarithm)
 
 
 pmf = exp_of(logpmf)

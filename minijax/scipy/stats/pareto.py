@@ -19,10 +19,10 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
     """
     x, b, loc, scale = inexact("pareto.logpdf", x, b, loc, scale)
-    scaled = (x - loc) / scale
-    norm = lax.log(scale / b)
-    logarithm = -(norm + (b + 1) * lax.log(scaled))
-    return jnp.where(x < loc + scale, -jnp.inf, logarithm)
+    scaled = lax.div(lax.sub(x, loc), scale)
+    norm = lax.log(lax.div(scale, b))
+    logarithm = lax.neg(lax.add(norm, lax.mul(lax.add(b, const_like(x, 1)), lax.log(scaled))))
+    return jnp.where(lax.lt(x, lax.add(loc, scale)), -jnp.inf, logarithm)
 
 
 pdf = exp_of(logpdf)
@@ -34,9 +34,9 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
     """
     x, b, loc, scale = inexact("pareto.cdf", x, b, loc, scale)
-    scaled = (x - loc) / scale
-    probability = 1 - lax.pow(scaled, -b)
-    return jnp.where(x < loc + scale, const_like(x, 0), probability)
+    scaled = lax.div(lax.sub(x, loc), scale)
+    probability = lax.sub(const_like(x, 1), lax.pow(scaled, lax.neg(b)))
+    return jnp.where(lax.lt(x, lax.add(loc, scale)), const_like(x, 0), probability)
 
 
 def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -47,7 +47,7 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     x, b, loc, scale = inexact("pareto.logcdf", x, b, loc, scale)
     scaled = (x - loc) / scale
     logarithm = lax.log1p(-lax.pow(scaled, -b))
-    return jnp.where(x < loc + scale, -jnp.inf, logarithm)
+    return jnp.where(lax.lt(x, loc + scale), -jnp.inf, logarithm)
 
 
 def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -57,7 +57,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     """
     x, b, loc, scale = inexact("pareto.logsf", x, b, loc, scale)
     logarithm = -(b * lax.log((x - loc) / scale))
-    return jnp.where(x < loc + scale, const_like(x, 0), logarithm)
+    return jnp.where(lax.lt(x, loc + scale), const_like(x, 0), logarithm)
 
 
 sf = exp_of(logsf)
@@ -70,7 +70,7 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """
     q, b, loc, scale = inexact("pareto.ppf", q, b, loc, scale)
     one = const_like(q, 1)
-    result = loc + scale * lax.pow(one - q, -(one / b))
+    result = lax.add(loc, lax.mul(scale, lax.pow(lax.sub(one, q), lax.neg(lax.div(one, b)))))
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), jnp.nan, result)
 
 

@@ -21,12 +21,12 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     become floats.
     """
     x, df, loc, scale = inexact("t.logpdf", x, df, loc, scale)
-    two, scaled = const_like(x, 2), (x - loc) / scale
-    half = df / two
-    more = half + 0.5
-    half_log = lax.log(scale * scale * pi * df) / two
-    norm = lax.lgamma(half) + half_log - lax.lgamma(more)
-    return -(norm + more * lax.log1p(scaled * scaled / df))
+    two, scaled = const_like(x, 2), lax.div(lax.sub(x, loc), scale)
+    half = lax.div(df, two)
+    more = lax.add(half, const_like(x, 0.5))
+    half_log = lax.div(lax.log(lax.mul(lax.mul(lax.mul(scale, scale), const_like(x, pi)), df)), two)
+    norm = lax.sub(lax.add(lax.lgamma(half), half_log), lax.lgamma(more))
+    return lax.neg(lax.add(norm, lax.mul(more, lax.log1p(lax.div(lax.mul(scaled, scaled), df)))))
 
 
 pdf = exp_of(logpdf)
