@@ -250,3 +250,15 @@ def test_programs_with_captured_arrays_have_the_bits_of_jax(name):
         return np.asarray(jax.jit(lambda v: f(jnp, c, v))(v)).view(np.int32)
 
     same(program)
+
+
+@pytest.mark.parametrize("through", ["carry", "constant"])
+def test_a_carry_that_begins_as_a_constant_varies_in_the_body(through):
+    def f():
+        start, factor = jnp.float32(1.5), jnp.float32(0.25)
+        if through == "carry":
+            return lax.scan(lambda c, _: (c * 2.5, None), start, None, length=3)[0]
+        return lax.scan(lambda c, _: (c + factor * 2.5, None), start, None, length=3)[0]
+
+    lifted = [float(x) for x in lift_constants(jax.make_jaxpr(f)(), False).values.values()]
+    assert (2.5 in lifted) is (through == "carry")
