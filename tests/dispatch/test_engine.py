@@ -49,8 +49,8 @@ def test_programs_are_remembered_in_five_caches():
 
 
 def test_options_are_pinned_in_one_place():
-    # Rules of partitioning run in threads of XLA's, under the options of their program.
-    assert calls_of("run_as_of") == ["base/cache.py", "run/programs/partitioners.py"]
+    # Rules of partitioning run in threads of XLA's, simulated kernels in callbacks, under the options of their program.
+    assert calls_of("run_as_of") == ["base/cache.py", "run/programs/inline.py", "run/programs/partitioners.py"]
 
 
 def test_there_is_one_type_of_executable():
