@@ -121,7 +121,7 @@ def traced_for(interpret: Any) -> Iterator[None]:
 
 
 def force_tpu_interpret_mode(params: InterpretParams = InterpretParams()) -> AbstractContextManager[None]:
-    """Context manager: kernels that are traced within it run on a simulated TPU.
+    """Runs the kernels that are traced in this context on a simulated TPU.
 
     Args:
       params: options of the simulator; None leaves kernels as they are.
