@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # A flag that another jaxlib does not have would end the process.
     plain = "full" in config.option.markexpr or importlib.metadata.version("jaxlib") != ORACLE
     os.environ.setdefault("XLA_FLAGS", DEVICES if plain else f"{DEVICES} {LITTLE_OPTIMIZATION}")
-    # The tenth that asks jax is drawn by the seed of the day, which is printed; continuous integration sets another one.
+    # What asks jax whatever is recorded is drawn by the seed of the day, which is printed; continuous integration sets another one.
     os.environ.setdefault("MINIJAX_TEST_SEED", datetime.date.today().strftime("%Y%m%d"))
     option, alone = config.option, _is_alone()
     if alone and (option.record or option.oracle):
@@ -55,6 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
     everything = option.oracle or os.environ.get("MINIJAX_TEST_TIER") == "full"
     mode = recorded.RECORD if option.record else recorded.EVERYTHING if everything else recorded.USUAL
     recorded.session.mode = recorded.ALONE if alone else mode
+    recorded.session.one_in = 100 if config.option.markexpr == "quick" else 10
     recorded.session.environment = dict(os.environ)
 
 
@@ -149,6 +150,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         chosen = [item for item in items if _has_records(item, one_in)]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
         items[:] = chosen
+    # The rules of the layers share parsed trees: at the head of the list, one worker gets all of them.
+    items.sort(key=lambda item: "test_layers" not in item.nodeid)
     for item in items:
         if any(part in item.nodeid for part in QUICK):
             item.add_marker(pytest.mark.quick)
