@@ -715,6 +715,7 @@ jax_traceback_in_locations_limit  int  100  Frames in a location.
 jax_transfer_guard  guard  -  Guard for transfers between host and devices.
 jax_use_magma  off|on|auto  auto  Use MAGMA on GPUs.
 minijax_progress  bool  True  Show on a terminal, or in a notebook, what is compiled for long.
+minijax_tiered  bool  False  Compile quickly, and fully on a thread while the program runs already.
 """
 
 FLAGS = """

@@ -20,7 +20,7 @@ from minijax.partition.shardings import GSPMDSharding, NamedSharding
 from minijax.run.arrays import transfer
 from minijax.run.arrays.array import ArrayImpl, copied, hidden, signature
 from minijax.run.clients import client, guards
-from minijax.run.programs import compile, launch, tokens
+from minijax.run.programs import compile, launch, tiered, tokens
 from minijax.run.programs.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
 from minijax.run.watching import hlo_transforms, watch
 
@@ -313,8 +313,11 @@ def _executable_of(lowered: LoweredProgram, loaded: compile.Loaded) -> Executabl
         return Executable(lowered, loaded)
 
 
-def _compiled(lowered: LoweredProgram, options: ProgramOptions, own_names: bool) -> compile.Loaded:
+def _compiled(
+    lowered: LoweredProgram, options: ProgramOptions, own_names: bool, may_be_tiered: bool = False
+) -> compile.Loaded:
     text = lowered.module
+    is_tiered = may_be_tiered and tiered.is_on() and not options.compiler_options and lowered.is_open == compile.CLOSED
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         compile.disk_cache.note_request()
         return compile.compile_text(
@@ -327,6 +330,7 @@ def _compiled(lowered: LoweredProgram, options: ProgramOptions, own_names: bool)
             located=text.located,
             own_names=own_names,
             is_open=lowered.is_open,
+            load=tiered.load if is_tiered else compile.load_or_build,
         )
 
 
@@ -351,7 +355,7 @@ def executable_for(
         lowered = lower_to_share(closed, options, placement, lift)
     dump_jaxpr(lowered)
     own_names = dump_program(lowered) or config.state().is_profiled
-    executable = _executable_of(lowered, _compiled(lowered, options, own_names))
+    executable = _executable_of(lowered, _compiled(lowered, options, own_names, may_be_tiered=True))
     if key is not None and not (executable.has_effects or executable.needs_process):
         _alike[key] = executable
     return executable

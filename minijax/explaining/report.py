@@ -29,7 +29,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, subjaxprs
 from minijax.ir.types import ShapedArray
 from minijax.run.arrays import transfer
 from minijax.run.arrays.array import ArrayImpl
-from minijax.run.programs import compile, launch
+from minijax.run.programs import compile, launch, tiered
 
 VARIABLE = "MINIJAX_REPORT"
 LARGE = 1 << 20  # bytes from which constants and transfers are listed
@@ -173,6 +173,7 @@ class Report:
             ("Constants over 1 MB that functions captured", self.constants),
             ("Transfers of more than 1 MB", self.transfers),
             ("Donated buffers that could not be used", self.donations),
+            ("Programs compiled in two tiers", Counter(map(str, tiered.accounts))),
         ]
         return [(title, list(_counted(lines))) for title, lines in found if lines]
 

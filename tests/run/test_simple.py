@@ -6,7 +6,7 @@ from processes import run_python
 import minijax as jax
 import minijax.numpy as jnp
 from minijax.run.clients import jaxlib_versions
-from minijax.run.programs.compile import quick_options
+from minijax.run.programs.compile import default_options
 
 X = jnp.arange(12.0).reshape(3, 4)
 SIMPLE = {
@@ -39,21 +39,21 @@ def no_flags(monkeypatch):
 @pytest.mark.parametrize("name", SIMPLE)
 def test_what_is_simple(name):
     text = SIMPLE[name]().as_text()
-    assert quick_options(text, "cpu") == dict(jaxlib_versions.QUICK_TO_COMPILE)
-    assert quick_options(text, "gpu") == {}
+    assert default_options(text, "cpu") == dict(jaxlib_versions.QUICK_TO_COMPILE)
+    assert default_options(text, "gpu") == {}
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_not(name):
-    assert quick_options(OTHERS[name]().as_text(), "cpu") == {}
+    assert default_options(OTHERS[name]().as_text(), "cpu") == {}
 
 
 def test_flags_of_users_count(monkeypatch):
     text = SIMPLE["one sum"]().as_text()
     monkeypatch.setenv("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
-    assert quick_options(text, "cpu")
+    assert default_options(text, "cpu")
     monkeypatch.setenv("XLA_FLAGS", "--xla_backend_optimization_level=3")
-    assert quick_options(text, "cpu") == {}
+    assert default_options(text, "cpu") == {}
 
 
 BITS = """
@@ -64,8 +64,8 @@ import minijax as jax, minijax.numpy as jnp
 from minijax.run.programs import compile
 
 given = []
-options_of = compile.quick_options
-compile.quick_options = lambda text, platform: given.append(options_of(text, platform)) or given[-1]
+options_of = compile.default_options
+compile.default_options = lambda text, platform: given.append(options_of(text, platform)) or given[-1]
 x = jnp.asarray(np.random.default_rng(0).uniform(-9, 9, (5, 13)).astype(np.float32))
 n = jnp.arange(-9, 9)
 key = jax.random.key(5)

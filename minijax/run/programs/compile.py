@@ -106,15 +106,19 @@ def _check_types(text: str) -> None:
 _DEVICE_COUNT = "--xla_force_host_platform_device_count"
 
 
-def quick_options(text: str, platform: str) -> dict[str, Any]:
-    """XLA's options for a module: those that compile it in less than half of the time if it is simple, else none.
+def quick_options(platform: str) -> dict[str, Any]:
+    """XLA's options that compile a program in less than half of the time, without most optimizations.
 
-    Nor are there any if the user has set options of XLA in the environment.
+    Empty if the user has set options of XLA in the environment, and on other platforms than CPUs.
     """
     flags = os.environ.get("XLA_FLAGS", "").replace(_DEVICE_COUNT, "")
-    if platform != "cpu" or "xla_" in flags or not is_simple(text):
-        return {}
-    return dict(jaxlib_versions.QUICK_TO_COMPILE)
+    return {} if platform != "cpu" or "xla_" in flags else dict(jaxlib_versions.QUICK_TO_COMPILE)
+
+
+def default_options(text: str, platform: str) -> dict[str, Any]:
+    """XLA's options for a module, if the user gives none: the quick ones if its results do not depend on them."""
+    options = quick_options(platform)
+    return options if options and is_simple(text) else {}
 
 
 # ---- compiling --------------------------------------------------------------------------------------
@@ -158,7 +162,7 @@ def _prepared_options(devices, options, is_open, key, state, unoptimized, xla_ca
     return prepared, serialized
 
 
-class _Source(ByKey):
+class Source(ByKey):
     """A program to compile; two are equal if their modules without locations, devices and options are equal.
 
     `names`, the hash of the module with locations, distinguishes programs that must also keep their own names.
@@ -167,7 +171,7 @@ class _Source(ByKey):
     __slots__ = ("devices", "options", "name", "hashes")
 
     def __init__(self, text, devices, options=None, name="", names=b"", is_open=CLOSED):
-        items = tuple((options or quick_options(text, devices[0].platform)).items())
+        items = tuple((options or default_options(text, devices[0].platform)).items())
         xla_caches = disk_cache.xla_caches() if devices[0].platform == "gpu" else ()
         self.options, serialized = _prepared_options(
             devices, items, is_open, key(items), config.state(), config.disable_most_optimizations.value, xla_caches
@@ -207,7 +211,7 @@ def _refined(text: str) -> bytes:
     )
 
 
-def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
+def _build(source: Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     _check_types(text)
     ensure_custom_calls(text)
     # Importing the parser takes as long as parsing saves in a dozen programs.
@@ -228,12 +232,13 @@ def _build(source: _Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
 
 def compile_uncached(text: str, name: str, devices: tuple, options: dict[str, Any], is_open: Open) -> "Loaded":
     """Compiles a module without caches: the executable is neither shared with other programs nor stored on disk."""
-    return Loaded(_build(_Source(text, devices, options, name, is_open=is_open), text), devices, name)
+    return Loaded(_build(Source(text, devices, options, name, is_open=is_open), text), devices, name)
 
 
-def _load(
-    source: _Source, located: Callable[[], Located], host_calls: Sequence[Any] = (), watchers: Sequence[Any] = ()
+def load_or_build(
+    source: Source, located: Callable[[], Located], host_calls: Sequence[Any] = (), watchers: Sequence[Any] = ()
 ) -> "Loaded":
+    """Loads a program from disk, or compiles it and stores it there."""
     devices = source.devices
     built = []
 
@@ -252,6 +257,13 @@ def _load(
     return Loaded(executable, devices, source.name, own, None if executable in built else b"")
 
 
+def load_stored(source: Source, located: Callable[[], Located]) -> "Loaded | None":
+    """Loads a program from disk; None if it is not there."""
+    names = lambda: located().names  # noqa: E731
+    found = disk_cache.load_stored(source.name, names, source.hashes, source.devices, source.options)
+    return None if found is None else Loaded(found[1], source.devices, source.name, found[0], b"")
+
+
 def compile_text(
     text: str,
     *,
@@ -263,27 +275,29 @@ def compile_text(
     located: Callable[[], Located] | None = None,
     own_names: bool = False,
     is_open: Open = CLOSED,
+    load: Callable[[Source, Callable[[], Located]], "Loaded"] = load_or_build,
 ) -> "Loaded":
     """Compiles a module, or returns the executable of an equal one; modules with host callbacks share none.
 
     `watchers` are functions that XLA calls during compilation (`host_calls.Inspection`).
 
     `located()` is the module with locations, which XLA compiles: in profiles an executable has the operation names of
-    the first program it was compiled for, or, with `own_names`, those of this one. Raises JaxRuntimeError if XLA
+    the first program it was compiled for, or, with `own_names`, those of this one. `load` makes a program that no
+    other one shares. Raises JaxRuntimeError if XLA
     rejects the program or an option.
     """
     devices = (client.default_device(),) if devices is None else tuple(devices)
-    source = _Source(text, devices, options, name, is_open=is_open)
+    source = Source(text, devices, options, name, is_open=is_open)
     module_with_locations = functools.cache(located or (lambda: Located(text, hash_of(text))))
     if host_calls or watchers:
-        return _load(source, module_with_locations, host_calls, watchers)
-    loaded = _loaded.once(source, lambda: _load(source, module_with_locations))
+        return load_or_build(source, module_with_locations, host_calls, watchers)
+    loaded = _loaded.once(source, lambda: load(source, module_with_locations))
     loaded.users += 1
     # A program loaded from disk may have the operation names of an earlier version, as in jax.
     if not own_names or loaded.users == 1 or loaded.names == (names := module_with_locations().names):
         return loaded
-    source = _Source(text, devices, options, name, names, is_open)
-    return _loaded.once(source, lambda: _load(source, module_with_locations))
+    source = Source(text, devices, options, name, names, is_open)
+    return _loaded.once(source, lambda: load(source, module_with_locations))
 
 
 def load_serialized(data: bytes, devices: tuple, name: str) -> "Loaded":
@@ -295,7 +309,7 @@ def load_serialized(data: bytes, devices: tuple, name: str) -> "Loaded":
 
 def is_compiled(text: str, devices: tuple) -> bool:
     """Returns whether the executable of an equal module is in the cache."""
-    return _Source(text, devices) in _loaded
+    return Source(text, devices) in _loaded
 
 
 class Loaded:

@@ -202,6 +202,14 @@ def load_or_compile(
     return stored
 
 
+def load_stored(
+    name: str, names: Callable[[], bytes], key: Sequence[bytes], devices: tuple, options: Any
+) -> tuple[bytes, Any] | None:
+    """The hash of names and the executable, if it is stored; the arguments are those of `load_or_compile`."""
+    folder = folder_in_use()
+    return None if folder is None else _Entry(folder, name, names, key, devices).load(options)
+
+
 def _contents(executable: Any) -> list[str]:
     """The optimized HLO without the names of its operations."""
     options = _hlo.HloPrintOptions.short_parsable()
