@@ -14,25 +14,36 @@ import numpy as np
 from minijax.base import config
 
 _registry: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_beginning = threading.RLock()
 _extra_clearers: list[Callable[[], None]] = []
 
 
 class BoundedDict:
     """A registered mapping for hand-written caches; drops its least recently stored half when full."""
 
-    # `get` is the method of the dict itself, for speed.
-    __slots__ = ("_items", "_maxsize", "get", "lock", "_pending", "__weakref__")
+    # `get` is the method of the dict itself, for speed. Most caches of the library never get an item in a process: the
+    # first one to be stored makes `_pending`.
+    __slots__ = ("_items", "_maxsize", "get", "_pending", "__weakref__")
 
     def __init__(self, maxsize: int = 4096):
         self._items: dict = {}
         self._maxsize = maxsize
         self.get = self._items.get
-        self.lock = threading.RLock()
-        self._pending = _Pending()
-        _registry.add(self)
+        self._pending: _Pending | None = None
+
+    def _begin(self) -> "_Pending":
+        """The locks of this cache, which is registered."""
+        pending = self._pending
+        if pending is None:
+            with _beginning:
+                pending = self._pending
+                if pending is None:
+                    _registry.add(self)
+                    pending = self._pending = _Pending()
+        return pending
 
     def __setitem__(self, name: Hashable, value: Any) -> None:
-        with self.lock:
+        with self._begin().lock:
             if len(self._items) >= self._maxsize:
                 _drop_older_half(self._items)
             self._items[name] = value
@@ -44,7 +55,7 @@ class BoundedDict:
             self[name] = value = compute(*args)
             return value
 
-        return self._pending.once(name, lambda: self._items.get(name, _MISS), compute_and_store, self._options_of(name))
+        return self._begin().once(name, lambda: self._items.get(name, _MISS), compute_and_store, self._options_of(name))
 
     @staticmethod
     def _options_of(name: Any) -> Any:
@@ -58,16 +69,16 @@ class BoundedDict:
         return len(self._items)
 
     def pop(self, name: Hashable, default: Any = None) -> Any:
-        with self.lock:
+        with self._begin().lock:
             return self._items.pop(name, default)
 
     def names(self) -> list[Hashable]:
         """The names that have a value, the oldest first."""
-        with self.lock:
+        with self._begin().lock:
             return list(self._items)
 
     def cache_clear(self) -> None:
-        with self.lock:
+        with self._begin().lock:
             self._items.clear()
 
 
@@ -173,8 +184,8 @@ class WeakValues:
         self._items: weakref.WeakValueDictionary = weakref.WeakValueDictionary()
         self._last: OrderedDict = OrderedDict()
         self._keep = keep
-        self._lock = threading.RLock()
         self._pending = _Pending()
+        self._lock = self._pending.lock
         _registry.add(self)
 
     def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
@@ -247,8 +258,11 @@ class _Pending:
 
     # An interrupt may come anywhere, hence locks are held only by `with`. An entry whose lock is free is stale;
     # the next computation removes it.
+    __slots__ = ("_running", "lock")
+
     def __init__(self):
         self._running: dict[Hashable, _Running] = {}
+        self.lock = threading.RLock()  # for those who store
 
     def once(self, name: Hashable, find: Callable[[], Any], compute: Callable[[], Any], options: Any = None) -> Any:
         """Returns `find()`; if that is `_MISS`, the result of `compute`, which stores it and runs under `options`."""

@@ -53,13 +53,13 @@ def is_on() -> bool:
 class Tiered(Loaded):
     """A program that is compiled quickly, and from its second call on is replaced by `compile_fully()`."""
 
-    __slots__ = ("account", "_run", "_begun", "_compile_fully")
+    __slots__ = ("account", "_run", "_quick", "_begun", "_compile_fully")
 
     def __init__(self, quick: Loaded, names: bytes, account: Account, compile_fully: Callable[[], Loaded]):
         super().__init__(quick.executable, quick.devices, quick.name, names)
         self.account, self._compile_fully = account, compile_fully
         self._begun = itertools.count(1)
-        self._run: Callable = self._run_quick
+        self._quick, self._run = quick.execute, self._run_quick
 
     @property
     def execute(self) -> Callable:
@@ -76,7 +76,7 @@ class Tiered(Loaded):
                 threading.Thread(target=self._replace, name=f"compiling {self.name}").start()
             except RuntimeError:  # threads cannot start while the interpreter shuts down
                 pass
-        return self.executable.execute_sharded(raws, **options)
+        return self._quick(raws, **options)
 
     def _replace(self) -> None:
         with _one_at_a_time:
@@ -90,7 +90,7 @@ class Tiered(Loaded):
                 return
         self.account.full = time.perf_counter() - started
         self.executable, self.stored = full.executable, full.stored
-        self._run = full.execute
+        self._run = self._quick = full.execute  # a thread may be about to call `_quick`
         del self._compile_fully  # it holds the text
 
 
