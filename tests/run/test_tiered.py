@@ -94,12 +94,14 @@ def with_callback(x):
 
 
 MESH = Mesh(np.array(jax.devices()[:2]), ("x",))
+BY_ROWS, EVERYWHERE = NamedSharding(MESH, P("x")), NamedSharding(MESH, P())
 NOT_TIERED = {
     "small": lambda f: f(X, small=True),
     "ahead": lambda f: jax.jit(f).lower(X).compile()(X),
     "options": lambda f: jax.jit(f, compiler_options={"xla_cpu_enable_fast_math": False})(X),
     "callback": lambda f: jax.jit(lambda x: with_callback(f(x)[0]))(X),
-    "sharded": lambda f: jax.jit(f)(jax.device_put(X, NamedSharding(MESH, P("x")))),
+    "sharded": lambda f: jax.jit(f)(jax.device_put(X, BY_ROWS)),
+    "shardings": lambda f: jax.jit(f, in_shardings=BY_ROWS, out_shardings=(BY_ROWS, EVERYWHERE))(X),
 }
 
 
@@ -108,7 +110,7 @@ def test_what_is_not_tiered(kind):
     before = len(tiered.accounts)
 
     def f(x, small=False):
-        return (x + 1, x) if small else heavy(x * len(kind))
+        return (x * x + x, x) if small else heavy(x * len(kind))
 
     for _ in range(2):
         NOT_TIERED[kind](jax.jit(f, static_argnames="small"))

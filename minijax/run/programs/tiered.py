@@ -95,13 +95,12 @@ class Tiered(Loaded):
 
 
 def load(source: Source, located: Callable[[], Located]) -> Loaded:
-    """Loads a program from disk; without one, compiles it in two tiers if that takes long, and else at once."""
+    """Loads a program for one device from disk; else compiles it, in two tiers if that takes long."""
     found = located()  # the function holds the jaxpr and what that captured
     platform, text = source.devices[0].platform, found.text
     options = compile.quick_options(platform)
-    # Two compilations may choose different layouts and shardings.
-    has_choice = len(source.devices) > 1 or 'layout_mode = "auto"' in text
-    if not options or has_choice or count_operations(text) < _LARGE or compile.default_options(text, platform):
+    may_choose_layouts = 'layout_mode = "auto"' in text  # and twice different ones
+    if not options or may_choose_layouts or count_operations(text) < _LARGE or compile.default_options(text, platform):
         return compile.load_or_build(source, located)
     stored = compile.load_stored(source, located)
     if stored is not None:
