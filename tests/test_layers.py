@@ -36,16 +36,16 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 # Lines of code that a room may have, and the reason of the last rise. "": the faces, and modules without a room.
 ROOM_LINES = {
-    "base": (3_770, "stale marks of nested computations are found without looking at all"),
+    "base": (3_780, "caches make their locks when something is stored"),
     "partition": (1_145, "pages of shardings in notebooks"),
     "ir": (2_845, "a protocol for each rule, values that are known while tracing"),
     "hlo": (2_430, "simple programs are recognised by their text"),
-    "run": (4_330, "simple programs are compiled with few optimizations, heavy ones in two tiers"),
+    "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_820, "advice in messages"),
     "indexing": (530, "advice in messages"),
     "transforms": (1_110, "jaxprs that partial evaluation leaves alone stay the same object"),
     "calls": (1_680, "the rules of loops, branches and calls follow from the roles of operands"),
-    "dispatch": (2_765, "programs are compiled in two tiers on request"),
+    "dispatch": (2_815, "trees with NumPy arrays and changing numbers are found without a key"),
     "higher": (2_078, "cotangents of the slices of a scan keep their weak types"),
     "composed": (4_560, "views of references in other orders of axes, and of other bits"),
     "api": (5_780, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),

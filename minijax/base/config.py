@@ -144,7 +144,7 @@ def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
     thread = _thread
     if thread.pinned is not None:
         return fun(*args)
-    saved, before = thread.overrides, thread.current
+    saved, before, ready = thread.overrides, thread.current, thread.ready
     pinned = dict(_values_of(state, len(_traced)))
     for option in saved:
         pinned.pop(option, None)
@@ -153,7 +153,7 @@ def run_as_of(state: State, fun: Callable[..., Any], *args: Any) -> Any:
         thread.current, thread.ready = before if before[0] is state else NEVER, NEVER
         return fun(*args)
     finally:
-        thread.pinned, thread.overrides, thread.current, thread.ready = None, saved, before, NEVER
+        thread.pinned, thread.overrides, thread.current, thread.ready = None, saved, before, ready
 
 
 @functools.lru_cache(maxsize=16)

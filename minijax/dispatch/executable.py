@@ -171,6 +171,9 @@ class Executable:
             return lambda operands: of_results(self(operands))
         used, hidden = self.used, self.hidden
         raws_of = lambda operands: [*[operands[i]._raw for i in used], *hidden]  # noqa: E731
+        if self.donated:
+            of_distinct = raws_of
+            raws_of = lambda operands: of_distinct(_distinct(operands))  # noqa: E731
         if self.has_effects or watch.is_on():
             run, of_results = self._run, finish or operator.itemgetter(0)
             return lambda operands: of_results(run(raws_of(operands)))
@@ -183,6 +186,17 @@ class Executable:
     def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:
         """As `caller`; the function returns the results as a tree."""
         return self.caller(operands, None if tree.treedef_is_strict_leaf(out_tree) else _finisher(out_tree))
+
+
+def _distinct(operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+    """The operands, with copies of the array that represents several equal numbers, so that each can be donated."""
+    seen: set[int] = set()
+    found = []
+    for x in operands:
+        is_number = x._raw.aval is x._sig.hidden
+        found.append(copied(x) if is_number and id(x) in seen else x)
+        seen.add(id(x))
+    return found
 
 
 def _finisher(out_tree: Any) -> Callable[[list], Any]:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, tree
-from minijax.dispatch.operands import plain_key
+from minijax.dispatch.operands import NUMBERS, plain_key
 from minijax.run.arrays.array import ArrayImpl, array_types
-from minijax.run.arrays.transfer import put_numpy, signature_of_numpy
+from minijax.run.arrays.transfer import put_numpy, raw_number, signature_of_numpy
 from minijax.run.clients import guards
 from minijax.run.programs.launch import Program
 
@@ -40,13 +40,13 @@ class Hot:
         """The program of a call and the raw arrays among its arguments, or (None, ())."""
         last = self._last
         if last is not None:
-            flatten_up_to, signatures, program = last
-            try:
-                leaves = flatten_up_to((args, kwargs))
-                if [x._sig for x in leaves] == signatures:
-                    return program, [x._raw for x in leaves]
-            except (ValueError, AttributeError, TypeError):  # another tree, or a leaf that is not an array
-                pass
+            raws = _raws_of_last(last, self.ready[0], args, kwargs)
+            if raws is not None:
+                return last[2], raws
+        elif len(args) == 1 and type(args[0]) is np.ndarray and not kwargs:
+            sig = signature_of_numpy(self.ready[0], args[0])
+            program = self.get(sig)
+            return (None, ()) if sig is None or program is None else (program, [put_numpy(args[0], sig)])
         if len(args) + len(kwargs) <= _FEW:
             key, raws, is_on_host = _keyed(self.ready[0], args, kwargs)
             if key is not None:
@@ -63,29 +63,73 @@ class Hot:
             kind = type(z)
             if kind is ArrayImpl:
                 return self.get((name, x._sig, z._sig)), [x._raw, z._raw]
-            if kind in _BY_VALUE:
-                return self.get((name, x._sig, kind, z or repr(z))), [x._raw]
-            return self.find((x,), kwargs)
+            program = self.get((name, x._sig, kind, z or repr(z))) if kind in _BY_VALUE else None
+            return self.find((x,), kwargs) if program is None else (program, [x._raw])
         kind = type(y)
-        return (self.get((x._sig, kind, y or repr(y))), [x._raw]) if kind in _BY_VALUE else self.find((x, y), kwargs)
+        program = self.get((x._sig, kind, y or repr(y))) if kind in _BY_VALUE else None
+        return self.find((x, y), kwargs) if program is None else (program, [x._raw])
 
     def keep(self, program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> None:
         """Stores the program that takes `operands` for this call; `static` has positions and names of arguments."""
         few = len(args) + len(kwargs) <= _FEW
         key, raws, _ = _keyed(self.ready[0], args, kwargs) if few else (None, (), False)
-        if key is not None:
-            has_values = len(raws) < len(args) + len(kwargs)
-            if has_values and (not self._values or guards.is_guarded() or any(map(_is_nan, key))):
-                return
+        has_values = len(raws) < len(args) + len(kwargs)
+        if key is None or has_values and (not self._values or any(map(_is_nan, key))):
+            self._keep_last(program, args, kwargs, operands, static)
+        elif not (has_values and guards.is_guarded()):
             self._values -= has_values
             filled = _of_arrays(program, args, kwargs, operands, static)
             if filled is not None:
                 self._runs[key[0] if len(key) == 1 else key] = filled
-        elif self._misses and not static:
-            leaves, treedef = tree.flatten((args, kwargs))
-            if all(type(x) is ArrayImpl for x in leaves):
-                self._misses -= self._last is not None
-                self._last = treedef.flatten_up_to, [x._sig for x in leaves], program
+
+    def _keep_last(self, program: Program, args: tuple, kwargs: dict, operands: Sequence, static: Sequence) -> None:
+        """Stores the program of a call with trees, or with numbers that change, as that of the last call."""
+        if not self._misses or static:
+            return
+        leaves, treedef = tree.flatten((args, kwargs))
+        signatures, numbers = [x._sig for x in operands], None
+        if any([type(x) not in array_types for x in leaves]):
+            numbers = [type(x) if type(x) in NUMBERS else None for x in leaves]
+            is_donated = program.donates and any(numbers)
+            if is_donated or guards.is_guarded() or any([sig.device is None for sig in signatures]):
+                return
+        self._misses -= self._last is not None
+        self._last = treedef.flatten_up_to, signatures, program, numbers
+
+
+def _raws_of_last(last: tuple, options: Any, args: tuple, kwargs: dict) -> list | None:
+    """The raw arrays of a call with the tree and the signatures of the last one; None for another call."""
+    flatten_up_to, signatures, _, numbers = last
+    try:
+        leaves = flatten_up_to((args, kwargs))
+        if numbers is not None:
+            return _raws_of(options, leaves, signatures, numbers)
+        if [x._sig for x in leaves] == signatures:
+            return [x._raw for x in leaves]
+    except (ValueError, AttributeError, TypeError, KeyError, OverflowError):  # another tree or kind of leaf
+        pass
+    return None
+
+
+def _raws_of(options: Any, leaves: Sequence, signatures: Sequence, numbers: Sequence) -> list | None:
+    """The raw arrays of leaves that include NumPy arrays or numbers; None if their operands have other signatures.
+
+    `numbers` has the type of each leaf that is a number.
+    """
+    raws: list[Any] = []
+    for x, sig, number in zip(leaves, signatures, numbers, strict=True):
+        kind = type(x)
+        if kind is np.ndarray:
+            if signature_of_numpy(options, x) is not sig:
+                return None
+            raws.append(put_numpy(x, sig))
+        elif kind is number:
+            raws.append(raw_number(options, x, sig))
+        elif x._sig != sig:
+            return None
+        else:
+            raws.append(x._raw)
+    return raws
 
 
 def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list, bool]:

@@ -88,7 +88,8 @@ class _Leaves(dict):
 
 
 _LEAVES = _Leaves(_OPERANDS)
-_LEAVES |= {kind: transfer.scalar_operand for kind in np.sctypeDict.values() if issubclass(kind, np.number)}
+NUMBERS = frozenset((*dtypes.PYTHON_SCALARS, *[kind for kind in np.sctypeDict.values() if issubclass(kind, np.number)]))
+_LEAVES |= dict.fromkeys(NUMBERS, transfer.scalar_operand)
 
 
 def operand(x: Any) -> ArrayImpl:

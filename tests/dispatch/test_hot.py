@@ -15,6 +15,7 @@ from compare import same
 
 import minijax
 import minijax.numpy as jnp
+from minijax.run.clients import guards
 from minijax.run.programs import launching
 
 ROOT = Path(minijax.__file__).parents[1]
@@ -92,6 +93,83 @@ def test_trees_in_any_order_give_the_results_of_first_calls():
         for i in order:
             for _ in range(3):
                 assert described(f(trees[i])) == wanted[i]
+
+
+LEAVES = [
+    X, X + 1, X.astype(np.float64), X.astype(np.int64), X.astype(np.float16), X[0], X[:0], X.T,
+    jnp.asarray(X), jnp.asarray(X[0]), jnp.float32(2), 1, 0, True, False, 2.0, 0.0, -0.0, 1j, -0j, 2**20, float("nan"),
+    np.float32(2), np.int8(2), np.bool_(True), np.float64(-0.0), jnp.asarray(2.0) * 1,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_trees_with_numpy_arrays_and_numbers_give_the_results_of_first_calls(seed):
+    draw = random.Random(seed)
+    double = lambda t, y: minijax.tree.map(lambda x: (x * 2, 1 / (x + 3.0)), (t, y))  # noqa: E731
+    calls = [({"w": [draw.choice(LEAVES), X], "b": draw.choice(LEAVES)}, draw.choice(LEAVES)) for _ in range(24)]
+    wanted = [described(minijax.jit(lambda t, y: double(t, y))(*call)) for call in calls]
+    f = minijax.jit(lambda t, y: double(t, y))
+    for i in draw.choices(range(len(calls)), k=120):
+        for _ in range(draw.randrange(1, 4)):
+            assert described(f(*calls[i])) == wanted[i], calls[i]
+
+
+def test_a_tree_with_a_numpy_array_is_found_without_a_key(monkeypatch):
+    f, params = minijax.jit(lambda p, x, n: [p["w"] * n + x, p["b"]]), {"w": jnp.asarray(X), "b": jnp.ones(2)}
+    f(params, X, 2), f(params, X, 2)
+    on_device = jnp.asarray(X)
+    monkeypatch.setattr(type(f._engine), "call_by_key", None)
+    for n in (2, 3, 70000):
+        x = X + n
+        result = f(params, x, n)
+        x[:] = 0
+        np.testing.assert_array_equal(result[0], X * n + X + n)
+    np.testing.assert_array_equal(f(params, on_device, 2)[0], X * 3)
+
+
+def test_numbers_that_change_are_put_without_a_key(monkeypatch):
+    f, g = minijax.jit(lambda x, i: x * i), minijax.jit(lambda t, key: (t["x"] * t["rate"], minijax.random.bits(key)))
+    x, key = jnp.asarray(X), minijax.random.key(7)
+    bits = np.asarray(minijax.random.bits(key))
+    for i in range(80):
+        f(x, i)
+    g({"x": x, "rate": 1.5}, key), g({"x": x, "rate": 1.5}, key)
+    monkeypatch.setattr(type(f._engine), "call_by_key", None)
+    for i in (5, 80, -3, 100000):
+        np.testing.assert_array_equal(f(x, i), X * i)
+        scaled, drawn = g({"x": x, "rate": i / 7}, key)
+        np.testing.assert_array_equal(scaled, X * np.float32(i / 7))
+        np.testing.assert_array_equal(drawn, bits)
+
+
+def test_the_sign_of_zero_in_a_tree_is_seen():
+    f = minijax.jit(lambda t: minijax.lax.sign(1 / t["n"]))
+    for n in (0.0, 0.0, -0.0, 0.0, -0.0, -0.0, np.float32(0), np.float32(-0.0), 0.0):
+        assert f({"n": n}) == np.copysign(1, n)
+
+
+def test_numbers_in_trees_that_are_too_large_raise_as_in_first_calls():
+    f = minijax.jit(lambda t: t["n"] + t["x"])
+    for n in (1, 2, 2**40, 3, -(2**31), -(2**31) - 1):
+        t = {"n": n, "x": X}
+        if abs(n) <= 2**31:
+            np.testing.assert_array_equal(f(t), n + X)
+        else:
+            with pytest.raises(OverflowError, match="too large"):
+                f(t)
+
+
+def test_options_are_seen_by_calls_with_trees_of_numpy_arrays():
+    f, t = minijax.jit(lambda t: t["a"] + t["b"]), {"a": np.ones(2), "b": 2.0}
+    for _ in range(3):
+        assert f(t).dtype == np.float32
+        with minijax.enable_x64(True):
+            assert f(t).dtype == np.float64
+        device = minijax.devices()[-1]
+        with minijax.default_device(device):
+            assert f(t).devices() == {device}
+        with minijax.transfer_guard("disallow"), pytest.raises(Exception, match="(?i)disallow"):
+            f(t)
 
 
 class Odd:
@@ -252,6 +330,31 @@ def test_numbers_that_are_donated_are_not_kept():
     f = minijax.jit(lambda x, y: x + y, donate_argnums=(0, 1))
     for _ in range(6):
         np.testing.assert_array_equal(f(2.5, jnp.ones(())), 3.5)
+    g = minijax.jit(lambda t: minijax.tree.map(lambda x: x + 1, t), donate_argnums=0)
+    for _ in range(6):
+        minijax.jit(lambda n: n)(2.5)  # which stores the number for all functions
+        doubled = g({"a": 2.5, "b": X[0], "c": 2.5})
+        assert doubled["a"] == doubled["c"] == 3.5
+
+
+@pytest.mark.filterwarnings("ignore:Some donated buffers")
+def test_a_number_that_another_function_donates_is_put_again():
+    f, donating = minijax.jit(lambda t: t["a"] + t["x"]), minijax.jit(lambda n: n + 1, donate_argnums=0)
+    for _ in range(4):
+        np.testing.assert_array_equal(f({"a": 2.75, "x": X}), X + 2.75)
+        assert donating(2.75) == 3.75
+
+
+def test_guards_that_log_hear_of_each_numpy_array(monkeypatch):
+    f, g, heard = minijax.jit(lambda t: t["x"] + 1), minijax.jit(lambda t: t["x"] + 1), []
+    check = guards.check
+    monkeypatch.setattr(guards, "check", lambda *args: heard.append(args[0]) or check(*args))
+    with minijax.transfer_guard("log"):
+        for _ in range(4):
+            before = len(heard)
+            f({"x": X})
+            g({"x": 2.25})
+            assert len(heard) >= before + 2
 
 
 def test_a_captured_array_and_unread_arguments_are_where_they_belong():
@@ -398,6 +501,7 @@ def test_a_launch_keeps_no_input_and_no_result_alive():
 
 RECORDING = """
 import minijax, minijax.numpy as jnp
+from minijax.run.clients import guards
 from minijax.run.programs import launching
 def user_function(f):
     for _ in range(3):

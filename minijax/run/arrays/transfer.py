@@ -93,17 +93,19 @@ def from_numpy(x: np.ndarray) -> ArrayImpl:
             sig = _of_numpy.once(key, _target, types.typeof(x), None, None)
     if sig.device is None:
         return wrapped(put_host(_as_dtype(x, sig.aval), sig), sig)
-    return wrapped(put_numpy(x if x.dtype is sig.dtype else _as_dtype(x, sig.aval), sig), sig)
+    return wrapped(put_numpy(x, sig), sig)
 
 
 def signature_of_numpy(options: Any, x: np.ndarray) -> Signature | None:
     """The signature that `from_numpy` gives an array that `put_numpy` can put; None if that is unknown."""
     sig = _of_numpy.get((options, x.shape, x.dtype))
-    return None if sig is None or sig.device is None or x.dtype is not sig.dtype else sig
+    return None if sig is None or sig.device is None else sig
 
 
 def put_numpy(x: np.ndarray, sig: Signature) -> Any:
-    """The raw array of a NumPy array of that dtype on the one device of `sig`."""
+    """The raw array of a NumPy array, converted to the dtype of `sig`, on its one device."""
+    if x.dtype is not sig.dtype:
+        x = _as_dtype(x, sig.aval)
     return _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, True)
 
 
@@ -250,14 +252,7 @@ _bits = struct.Struct("<d").pack
 
 def scalar_operand(x: Any) -> ArrayImpl:
     """A Python or NumPy number as an uncommitted array; cached, hence never given to users, who could delete it."""
-    kind = type(x)
-    if kind is float:
-        key = _bits(x)
-    elif kind is complex:
-        key = _bits(x.real), _bits(x.imag)
-    else:
-        key = x.tobytes() if isinstance(x, np.generic) else x
-    name = config.state(), kind, key
+    name = config.state(), type(x), _key_of_number(x)
     scalar = _scalars.get(name)
     if scalar is None or scalar._raw.is_deleted():
         if guards.is_guarded():
@@ -265,6 +260,28 @@ def scalar_operand(x: Any) -> ArrayImpl:
         _scalars.pop(name)
         scalar = _scalars.once(name, _new_scalar, x)
     return scalar
+
+
+def _key_of_number(x: Any) -> Any:
+    kind = type(x)
+    if kind is float:
+        return _bits(x)
+    if kind is complex:
+        return _bits(x.real), _bits(x.imag)
+    return x.tobytes() if isinstance(x, np.generic) else x
+
+
+def raw_number(options: Any, x: Any, sig: Signature) -> Any:
+    """The raw array of a number whose operand has the signature `sig`; a new one is put on its device, not cached."""
+    scalar = _scalars.get((options, type(x), _key_of_number(x)))
+    if scalar is not None and not scalar._raw.is_deleted():
+        return scalar._raw
+    if isinstance(x, np.generic):
+        return put_numpy(np.asarray(x), sig)
+    if type(x) is int:
+        dtypes.check_int_fits(x, sig.dtype)
+    wide = sig.dtype in _WIDE
+    return _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
 
 
 def _new_scalar(x):
