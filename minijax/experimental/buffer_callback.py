@@ -6,7 +6,7 @@ _FACE = Face(
     __name__,
     (),
     """
-minijax.composed.callbacks.buffer_callback: Buffer ExecutionContext ExecutionStage buffer_callback
+minijax.composed.callbacks.callback: Buffer ExecutionContext ExecutionStage buffer_callback
 """,
 )
 __getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -28,10 +28,10 @@ minijax.composed.arrays.approx_top_k: approx_max_k approx_min_k approx_top_k_p
 minijax.primitives.collective: all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size
     pbroadcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes
 minijax.composed.exchange: precv psend ragged_all_to_all ragged_all_to_all_p
-minijax.primitives.conv: ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers
-    conv_general_dilated conv_general_dilated_p conv_general_permutations
-minijax.primitives.conv_variants: conv conv_general_dilated_local conv_general_dilated_patches
-    conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple conv_with_general_padding
+minijax.primitives.conv: ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers
+    conv_general_dilated conv_general_dilated_local conv_general_dilated_p conv_general_dilated_patches
+    conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple
+    conv_with_general_padding
 minijax.primitives.convert: bitcast_convert_type bitcast_convert_type_p convert_element_type convert_element_type_p
     copy_p stop_gradient stop_gradient_p
 minijax.primitives.device: device_put_p

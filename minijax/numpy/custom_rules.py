@@ -1,4 +1,4 @@
-"""Elementwise functions with custom derivative rules: sinc, i0, logaddexp and logaddexp2."""
+"""Elementwise functions with custom derivative rules: sinc, i0, logaddexp, logaddexp2 and log1mexp."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from math import log as math_log, pi
 from typing import Any
 
 from minijax.api.autodiff import jvp
+from minijax.api.custom import custom_jvp
 from minijax.calls.custom_derivatives import bind_custom_jvp
 from minijax.composed.arrays import cumulative
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy.ufuncs import promoting
+from minijax.numpy import taking
+from minijax.numpy.ufuncs import exp, expm1, log, log1p, promoting
 from minijax.primitives import bessel, elementwise as lax
 from minijax.primitives.families import const_like, is_complex
 from minijax.primitives.promote import promote_args_inexact
@@ -107,3 +109,16 @@ def _i0(x: Any) -> list:
 def _i0_jvp(x: Any, t: Any) -> list:
     (out,), (slope,) = jvp(_i0, (x,), (t,))
     return [out, where(lax.eq(x, const_like(x, 0)), 0.0, slope)]
+
+
+@custom_jvp
+@jitted()
+def log1mexp(x: ArrayLike) -> Array:
+    """log(1 - exp(-x)) for positive x, accurate near zero too.
+
+    By M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+    """
+    return taking.where(x < log(2.0), log(-expm1(-x)), log1p(-exp(-x)))
+
+
+log1mexp.defjvps(lambda t, _, x: t / expm1(x))

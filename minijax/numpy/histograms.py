@@ -15,7 +15,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import joining, reductions, searching, shaping, subscripts, taking, ufuncs
+from minijax.numpy import reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import asarray, concrete, ones_like, value, values, zeros
 from minijax.numpy.ranges import linspace
 from minijax.primitives import sharding
@@ -160,7 +160,7 @@ def histogram(
     counts = _put(zeros(size, typeof(counted[0]).dtype), places, counted[0], "add")
     counts = _take(counts, slice(1, None))
     if density:
-        counts = ufuncs.divide(ufuncs.divide(counts, joining.diff(edges)), reductions.sum(counts))
+        counts = ufuncs.divide(ufuncs.divide(counts, shaping.diff(edges)), reductions.sum(counts))
     return counts, edges
 
 
@@ -212,7 +212,7 @@ def histogramdd(
         raise ValueError("histogramdd: there should be one weight for each sample.")
     columns = [_binned(sample, i, *pair) for i, pair in enumerate(_bins_and_ranges((count, rank), bins, range))]
     edges, places = [e for e, _ in columns], [i for _, i in columns]
-    widths = [joining.diff(e) for e in edges]
+    widths = [shaping.diff(e) for e in edges]
     sizes = [e.size + 1 for e in edges]
     counts = shaping.reshape(bincount(_flat_index(places, sizes), *counted, length=prod(sizes)), sizes)
     counts = _take(counts, (slice(1, -1),) * rank)

@@ -17,26 +17,15 @@ from minijax.base.faces import listing
 from minijax.base.naming import known_as
 from minijax.composed.arrays.selecting import where
 from minijax.composed.linalg import lu
+from minijax.composed.linalg.lu import geqrf_p
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
-from minijax.composed.linalg.qr import geqrf_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import (
-    complex_parts,
-    creation,
-    joining,
-    products,
-    ranges,
-    reductions,
-    shaping,
-    subscripts,
-    taking,
-    ufuncs,
-)
+from minijax.numpy import complex_parts, creation, products, ranges, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.cumulative import cumprod
-from minijax.numpy.decompositions import (  # noqa: F401 (public names)
+from minijax.numpy.matrices import (  # noqa: F401 (public names)  # noqa: F401 (public names)
     EighResult,
     EigResult,
     QRResult,
@@ -44,20 +33,15 @@ from minijax.numpy.decompositions import (  # noqa: F401 (public names)
     as_inexact,
     check_square,
     cholesky,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    qr,
-    svd,
-    svdvals,
-)
-from minijax.numpy.matrices import (  # noqa: F401 (public names)
     corners,
     count_exchanges,
     cross,
     det_3x3,
     diagonal,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
     element,
     matmul,
     matrix_transpose,
@@ -65,7 +49,10 @@ from minijax.numpy.matrices import (  # noqa: F401 (public names)
     outer,
     parity_sign,
     product_of_elements,
+    qr,
     split_ratio,
+    svd,
+    svdvals,
     tensordot,
     trace,
     trace_of_transposed,
@@ -453,7 +440,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
     determinant = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
     upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), determinant)
-    x = joining.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
+    x = shaping.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
     x = where(is_singular, creation.zeros_like(b), x)
     return get(partial, (..., -1)), x

@@ -23,8 +23,8 @@ minijax.numpy.placing: apply_along_axis apply_over_axes choose fill_diagonal ins
 minijax.numpy.products: dot matmul
 minijax.numpy.quantiles: median nanmedian nanpercentile nanquantile percentile quantile
 minijax.numpy.reductions: all allclose amax=max amin=min any argmax argmin array_equal array_equiv average
-    count_nonzero max mean min prod ptp std sum var
-minijax.numpy.nan_reductions: nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar
+    count_nonzero max mean min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum
+    var
 minijax.numpy.scalars: bfloat16 bool=bool_ bool_ cdouble complex128 complex64 complex_ csingle double float16
     float32 float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
     float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ int1 int16 int2 int32 int4 int64
@@ -32,11 +32,10 @@ minijax.numpy.scalars: bfloat16 bool=bool_ bool_ cdouble complex128 complex64 co
 minijax.composed.arrays.selecting: select
 minijax.numpy.sets: intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
     unique_values
-minijax.numpy.shaping: atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims flip
-    fliplr flipud matrix_transpose moveaxis permute_dims ravel reshape resize roll rollaxis rot90 squeeze swapaxes
-    tile transpose
-minijax.numpy.joining: append array_split block column_stack concat concatenate diff dsplit dstack ediff1d hsplit
-    hstack split stack unstack vander vsplit vstack
+minijax.numpy.shaping: append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes
+    broadcast_to column_stack concat concatenate diff dsplit dstack ediff1d expand_dims flip fliplr flipud hsplit
+    hstack matrix_transpose moveaxis permute_dims ravel reshape resize roll rollaxis rot90 split squeeze stack
+    swapaxes tile transpose unstack vander vsplit vstack
 minijax.numpy.signal: bartlett blackman convolve correlate hamming hanning kaiser
 minijax.numpy.searching: argpartition argsort lexsort partition searchsorted sort sort_complex
 minijax.numpy.custom_rules: i0 sinc

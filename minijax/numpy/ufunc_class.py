@@ -19,8 +19,7 @@ from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
 from minijax.numpy import cumulative, custom_rules, logsumexp, reductions, taking, ufuncs, vectorizing
 from minijax.numpy.creation import asarray, astype, zeros
-from minijax.numpy.joining import append
-from minijax.numpy.shaping import broadcast_to, expand_dims, moveaxis, ravel
+from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.subscripts import getitem, update
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like

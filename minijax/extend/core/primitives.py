@@ -18,7 +18,7 @@ _FACE = Face(
         tridiagonal_p tridiagonal_solve_p
     """,
         "minijax.composed.random": "random_bits_p random_fold_in_p random_seed_p random_split_p",
-        "minijax.random.gammas": "random_gamma_p",
+        "minijax.random.samplers": "random_gamma_p",
         "minijax.dispatch.jit": "jit_p",
         "minijax.interop.calls": "call_p closed_call_p",
         "minijax.calls.remat": "name_p remat_p",

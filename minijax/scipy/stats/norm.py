@@ -11,7 +11,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
-from minijax.scipy.special.normal import log_ndtr, ndtr, ndtri
+from minijax.scipy.special.errors import log_ndtr, ndtr, ndtri
 
 __all__, __dir__ = listing(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")
 

@@ -13,7 +13,7 @@ from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.formulas import inexact
-from minijax.scipy.special.normal import log_ndtr, ndtr
+from minijax.scipy.special.errors import log_ndtr, ndtr
 from minijax.scipy.stats import norm
 
 __all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
