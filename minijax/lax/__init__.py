@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    ("linalg",),
     """
 minijax.api.custom_root: custom_root
 minijax.base.dtypes: dtype
@@ -72,5 +71,5 @@ minijax.primitives.sort: eq_to_p le_to_p lt_to_p sort sort_key_val sort_p top_k 
 minijax.primitives.window: padtype_to_pads reduce_window_max_p reduce_window_min_p reduce_window_shape_tuple
     reduce_window_sum_p select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
 """,
+    ("linalg",),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.composed.linalg.eigen: EigImplementation EighImplementation eig eig_p eigh eigh_p hessenberg hessenberg_p
     schur schur_p tridiagonal tridiagonal_p
@@ -17,4 +16,3 @@ minijax.composed.linalg.updates: cholesky_update cholesky_update_p symmetric_pro
 minijax.composed.linalg.polar: qdwh
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

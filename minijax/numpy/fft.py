@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.base.documentation import document_module, filled
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.base.source import boundary
 from minijax.base.util import named
 from minijax.composed.arrays.fft import FftType, fft as lax_fft
@@ -20,14 +20,6 @@ from minijax.numpy.creation import array, asarray, astype, value
 from minijax.numpy.ranges import arange
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, Shape
-
-__all__, __dir__ = listing(
-    __name__,
-    """
-    fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq
-    rfftn
-""",
-)
 
 _FORWARD = FftType.FFT, FftType.RFFT
 _NORMS = (None, "backward", "ortho", "forward")
@@ -262,4 +254,10 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     return _shifted("ifftshift", x, axes, -1)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(
+    __name__,
+    """
+    fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq
+    rfftn
+""",
+)

@@ -12,8 +12,7 @@ import numpy as np
 
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.base.naming import known_as
 from minijax.composed.arrays.selecting import where
 from minijax.composed.linalg import lu
@@ -65,15 +64,6 @@ from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks
 from minijax.run.arrays.array import Array, ArrayLike
-
-__all__, __dir__ = listing(
-    __name__,
-    """
-    cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
-    matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
-    tensorsolve trace vecdot vector_norm
-""",
-)
 
 Axis = int | Sequence[int] | None
 
@@ -652,4 +642,11 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
     return solve(shaping.reshape(a, (size, size)), shaping.ravel(b)).reshape(columns)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(
+    __name__,
+    """
+    cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
+    matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
+    tensorsolve trace vecdot vector_norm
+""",
+)

@@ -58,4 +58,4 @@ numpy: array_repr array_str character complexfloating dtype e euler_gamma flexib
     inexact inf integer iterable nan newaxis number object_ pi s_ save savez signedinteger unsignedinteger
 numpy.exceptions: ComplexWarning
 """
-FACE = Face("minijax.numpy", ("fft", "linalg"), _ROOMS)
+FACE = Face("minijax.numpy", _ROOMS, ("fft", "linalg"))

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.random.discrete: binomial categorical choice geometric multinomial permutation poisson
 minijax.random.samplers: ball bernoulli beta bits cauchy chisquare dirichlet double_sided_maxwell exponential f gamma
@@ -13,4 +12,3 @@ minijax.random.samplers: ball bernoulli beta bits cauchy chisquare dirichlet dou
 minijax.random.keys: PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

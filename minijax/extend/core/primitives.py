@@ -8,9 +8,8 @@ _UNLISTED = """
     unstack_p
 """.split()
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     {
         "minijax.lax": " ".join(name for name in dir(lax) if name.endswith("_p") and name not in _UNLISTED),
         "minijax.lax.linalg": """
@@ -30,4 +29,3 @@ _FACE = Face(
     },
     partial=True,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

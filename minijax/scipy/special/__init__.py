@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.scipy.special.sums: log_softmax softmax
 minijax.numpy.logsumexp: logsumexp
@@ -26,4 +25,3 @@ minijax.scipy.special.logarithms: boxcox boxcox1p entr expit kl_div logit rel_en
         "Use jax.scipy.special.sph_harm_y instead.": "sph_harm"
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
