@@ -68,12 +68,6 @@ from minijax.numpy.grids import tril_indices_from as tril_indices_from
 from minijax.numpy.grids import triu_indices_from as triu_indices_from
 from minijax.numpy.grids import unpackbits as unpackbits
 from minijax.numpy.grids import unravel_index as unravel_index
-from minijax.numpy.histograms import bincount as bincount
-from minijax.numpy.histograms import digitize as digitize
-from minijax.numpy.histograms import histogram as histogram
-from minijax.numpy.histograms import histogram2d as histogram2d
-from minijax.numpy.histograms import histogram_bin_edges as histogram_bin_edges
-from minijax.numpy.histograms import histogramdd as histogramdd
 from minijax.numpy.io import fromfile as fromfile
 from minijax.numpy.io import fromiter as fromiter
 from minijax.numpy.io import fromstring as fromstring
@@ -102,6 +96,12 @@ from minijax.numpy.polynomial import polyval as polyval
 from minijax.numpy.polynomial import roots as roots
 from minijax.numpy.products import dot as dot
 from minijax.numpy.products import matmul as matmul
+from minijax.numpy.quantiles import bincount as bincount
+from minijax.numpy.quantiles import digitize as digitize
+from minijax.numpy.quantiles import histogram as histogram
+from minijax.numpy.quantiles import histogram2d as histogram2d
+from minijax.numpy.quantiles import histogram_bin_edges as histogram_bin_edges
+from minijax.numpy.quantiles import histogramdd as histogramdd
 from minijax.numpy.quantiles import nanpercentile as nanpercentile
 from minijax.numpy.quantiles import percentile as percentile
 from minijax.numpy.ranges import arange as arange

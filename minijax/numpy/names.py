@@ -12,7 +12,6 @@ minijax.numpy.creation: array asarray astype can_cast copy empty empty_like from
 minijax.numpy.ranges: arange eye fromfunction geomspace identity indices linspace logspace meshgrid tri tril triu
 minijax.numpy.cumulative: cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
 minijax.numpy.samples: corrcoef cov gradient interp trapezoid unwrap
-minijax.numpy.histograms: bincount digitize histogram histogram2d histogram_bin_edges histogramdd
 minijax.numpy.grids: c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from
     triu_indices_from unpackbits unravel_index
 minijax.numpy.io: fromfile fromiter fromstring get_printoptions load printoptions set_printoptions
@@ -21,7 +20,8 @@ minijax.numpy.padding: pad
 minijax.numpy.polynomial: poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots
 minijax.numpy.placing: apply_along_axis apply_over_axes choose fill_diagonal insert piecewise place put
 minijax.numpy.products: dot matmul
-minijax.numpy.quantiles: median nanmedian nanpercentile nanquantile percentile quantile
+minijax.numpy.quantiles: bincount digitize histogram histogram2d histogram_bin_edges histogramdd median nanmedian
+    nanpercentile nanquantile percentile quantile
 minijax.numpy.reductions: all allclose amax=max amin=min any argmax argmin array_equal array_equiv average
     count_nonzero max mean min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum
     var

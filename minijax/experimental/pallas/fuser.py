@@ -5,7 +5,7 @@ from minijax.base.faces import Face
 __getattr__, __dir__ = _FACE = Face(
     __name__,
     """
-minijax.kernels.fuser.blocks: BlockIndexTransform
+minijax.kernels.fuser.rules: BlockIndexTransform
 minijax.kernels.fuser.custom: custom_fusion
 minijax.kernels.fuser.evaluate: evaluate
 minijax.kernels.fuser.fuse: fuse
