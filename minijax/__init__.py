@@ -14,8 +14,7 @@ minijax.api.autodiff: fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear
     vjp
 minijax.api.checkpoint: checkpoint checkpoint_policies remat
 minijax.api.cotangents: ad
-minijax.api.custom: custom_gradient custom_jvp custom_vjp
-minijax.api.custom_tools: closure_convert
+minijax.api.custom: closure_convert custom_gradient custom_jvp custom_vjp
 minijax.api.environment: print_environment_info
 minijax.api.jit: eval_shape jit make_jaxpr
 minijax.api.meshes: make_mesh reshard

@@ -22,7 +22,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import complex_parts, creation, products, ranges, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy import creation, products, ranges, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.cumulative import cumprod
 from minijax.numpy.matrices import (  # noqa: F401 (public names)  # noqa: F401 (public names)
     EighResult,
@@ -137,8 +137,8 @@ def _lstsq_by_svd(a: Any, b: Any, rcond: Any) -> tuple:
     mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
     inverse = where(mask, ufuncs.divide(1, typed(where(mask, s, 1), u)), 0)[:, None]
-    projected = matmul_highest(transposed(complex_parts.conjugate(u)), b)
-    return matmul_highest(transposed(complex_parts.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
+    projected = matmul_highest(transposed(ufuncs.conjugate(u)), b)
+    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
 
 
 def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
@@ -342,7 +342,7 @@ def _slogdet_lu(a: Any) -> tuple:
     sign = where(is_zero, scalar_like(lu, 0), sign)
     logs = typed(lax.log(lax.abs(on_diagonal)), lu)
     logdet = where(is_zero, scalar_like(lu, -np.inf), reductions.sum(logs, axis=-1))
-    return sign, complex_parts.real(logdet)
+    return sign, ufuncs.real(logdet)
 
 
 def _slogdet_qr(a: Any) -> tuple:

@@ -41,15 +41,14 @@ minijax.numpy.searching: argpartition argsort lexsort partition searchsorted sor
 minijax.numpy.custom_rules: i0 sinc
 minijax.numpy.taking: argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero
     put_along_axis repeat take take_along_axis tril_indices trim_zeros triu_indices where
-minijax.numpy.complex_parts: angle conj=conjugate conjugate imag iscomplex isreal real
-minijax.numpy.ufuncs: abs=absolute absolute acos=arccos acosh=arccosh arccos arccosh arcsin arcsinh arctan arctan2
-    arctanh around asin=arcsin asinh=arcsinh atan2 atan=arctan atanh=arctanh bitwise_count bitwise_invert=invert
-    bitwise_left_shift=left_shift bitwise_not=invert bitwise_right_shift=right_shift cbrt ceil clip copysign cos cosh
-    deg2rad degrees=rad2deg divide=true_divide divmod equal exp exp2 expm1 fabs float_power floor floor_divide fmax
-    fmin fmod greater greater_equal heaviside hypot invert isclose isfinite isinf isnan isneginf isposinf left_shift
-    less less_equal log log10 log1p log2 logical_not mod=remainder nan_to_num nextafter not_equal positive pow=power
-    power rad2deg radians=deg2rad reciprocal remainder right_shift rint round sign signbit sin sinh sqrt square tan
-    tanh true_divide trunc
+minijax.numpy.ufuncs: abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan
+    arctan2 arctanh around asin=arcsin asinh=arcsinh atan2 atan=arctan atanh=arctanh bitwise_count
+    bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not=invert bitwise_right_shift=right_shift cbrt ceil
+    clip conj=conjugate conjugate copysign cos cosh deg2rad degrees=rad2deg divide=true_divide divmod equal exp exp2
+    expm1 fabs float_power floor floor_divide fmax fmin fmod greater greater_equal heaviside hypot imag invert isclose
+    iscomplex isfinite isinf isnan isneginf isposinf isreal left_shift less less_equal log log10 log1p log2
+    logical_not mod=remainder nan_to_num nextafter not_equal positive pow=power power rad2deg radians=deg2rad real
+    reciprocal remainder right_shift rint round sign signbit sin sinh sqrt square tan tanh true_divide trunc
 minijax.numpy.ufunc_class: add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and
     logical_or logical_xor maximum minimum multiply negative subtract ufunc
 minijax.numpy.vectorizing: vectorize

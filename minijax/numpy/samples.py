@@ -13,7 +13,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import complex_parts, cumulative, products, reductions, searching, shaping, taking, ufuncs
+from minijax.numpy import cumulative, products, reductions, searching, shaping, taking, ufuncs
 from minijax.numpy.creation import array, asarray, full, value, values
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import complex as from_parts
@@ -293,7 +293,7 @@ def cov(
     norm = _degrees_of_freedom(total[0], count, ddof, w, aweights)
     x = x - mean[:, None]
     other = x if w is None else x * broadcast_to_rank(w, 2)
-    return shaping.squeeze(products.dot(x, complex_parts.conjugate(shaping.transpose(other))) / norm)
+    return shaping.squeeze(products.dot(x, ufuncs.conjugate(shaping.transpose(other))) / norm)
 
 
 @jitted("corrcoef", static=("rowvar", "dtype"))
@@ -306,8 +306,8 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return ufuncs.divide(c, c)
-    deviations = convert(ufuncs.sqrt(complex_parts.real(taking.diag(c))), c.dtype)
+    deviations = convert(ufuncs.sqrt(ufuncs.real(taking.diag(c))), c.dtype)
     c = c / deviations[:, None] / deviations[None]
     if is_complex(c):
-        return from_parts(ufuncs.clip(complex_parts.real(c), -1, 1), ufuncs.clip(complex_parts.imag(c), -1, 1))
+        return from_parts(ufuncs.clip(ufuncs.real(c), -1, 1), ufuncs.clip(ufuncs.imag(c), -1, 1))
     return ufuncs.clip(c, -1, 1)

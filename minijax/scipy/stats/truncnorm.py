@@ -7,7 +7,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.base.faces import documented
 from minijax.dispatch.jitted import jitted
-from minijax.numpy.logsumexp import logsumexp
+from minijax.numpy.custom_rules import logsumexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
