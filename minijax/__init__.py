@@ -6,21 +6,15 @@ import os
 from minijax.base.faces import Face
 
 Face.operators = "minijax.numpy"
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    """
-    api_util core custom_batching custom_derivatives debug distributed dlpack dtypes errors experimental export ffi
-    image interpreters kernels lax lib memory monitoring nn numpy ops profiler random ref scipy sharding stages tree
-    tree_util typing version
-""".split(),
     """
 minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays
 minijax.api.autodiff: fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad
     vjp
 minijax.api.checkpoint: checkpoint checkpoint_policies remat
 minijax.api.cotangents: ad
-minijax.api.custom: custom_gradient custom_jvp custom_vjp
-minijax.api.custom_tools: closure_convert
+minijax.api.custom: closure_convert custom_gradient custom_jvp custom_vjp
 minijax.api.environment: print_environment_info
 minijax.api.jit: eval_shape jit make_jaxpr
 minijax.api.meshes: make_mesh reshard
@@ -56,6 +50,11 @@ minijax.run.clients.machines: devices_of
 minijax.run.clients.client: Device default_backend device_count devices host_count host_id host_ids local_device_count
     local_devices process_count process_index process_indices
 """,
+    """
+    api_util core custom_batching custom_derivatives debug distributed dlpack dtypes errors experimental export ffi
+    image interpreters kernels lax lib memory monitoring nn numpy ops profiler random ref scipy sharding stages tree
+    tree_util typing version
+""".split(),
     later="ad_checkpoint cloud_tpu_init example_libraries extend flatten_util test_util tools".split(),
     removed={
         "jax.{0} is deprecated; use jax.device_put instead": "device_put_replicated device_put_sharded",
@@ -75,7 +74,6 @@ minijax.run.clients.client: Device default_backend device_count devices host_cou
         "module 'jax' has no attribute '{0}'; use jax.interpreters.xla.": "xla",
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
 
 if os.environ.get("MINIJAX_REPORT"):
     importlib.import_module("minijax.explaining.report").switch_on(os.environ["MINIJAX_REPORT"])

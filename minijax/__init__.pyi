@@ -55,10 +55,10 @@ from minijax.api.autodiff import value_and_grad as value_and_grad
 from minijax.api.autodiff import vjp as vjp
 from minijax.api.checkpoint import checkpoint as checkpoint
 from minijax.api.checkpoint import remat as remat
+from minijax.api.custom import closure_convert as closure_convert
 from minijax.api.custom import custom_gradient as custom_gradient
 from minijax.api.custom import custom_jvp as custom_jvp
 from minijax.api.custom import custom_vjp as custom_vjp
-from minijax.api.custom_tools import closure_convert as closure_convert
 from minijax.api.environment import print_environment_info as print_environment_info
 from minijax.api.jit import eval_shape as eval_shape
 from minijax.api.jit import jit as jit

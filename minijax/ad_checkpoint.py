@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.api.checkpoint: checkpoint_policies
 minijax.api.residuals: print_saved_residuals
@@ -16,4 +15,3 @@ minijax.transforms.partial_eval_custom: Offloadable Recompute Saveable
         "jax.{0} instead.": "checkpoint remat"
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.ir.jaxpr: Atom
 minijax.ir.trace: Trace Tracer eval_jaxpr
@@ -45,4 +44,3 @@ minijax.interop.calls: call
         "jax.core.{0} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0.": "traverse_jaxpr_params",
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

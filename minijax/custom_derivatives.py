@@ -2,15 +2,13 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
-minijax.api.custom: CustomVJPPrimal custom_gradient custom_jvp custom_vjp
-minijax.api.custom_tools: closure_convert custom_vjp_primal_tree_values zero_from_primal
+minijax.api.custom: CustomVJPPrimal closure_convert custom_gradient custom_jvp custom_vjp
+    custom_vjp_primal_tree_values zero_from_primal
 minijax.calls.custom_derivatives: SymbolicZero custom_jvp_call_p custom_vjp_call_p
 minijax.calls.linear_call: linear_call
 minijax.calls.remat_opt: remat_opt_p
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.api.visualize: visualize_array_sharding visualize_sharding
 minijax.composed.callbacks.inspect_sharding: inspect_array_sharding
@@ -13,4 +12,3 @@ minijax.composed.callbacks.debugging: callback=debug_callback log=debug_log prin
 minijax.ir.effects: DebugEffect OrderedDebugEffect
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

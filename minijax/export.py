@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.run.clients.client: default_export_platform=default_backend
 minijax.base.symbolic.dimension: is_symbolic_dim
@@ -16,4 +15,3 @@ minijax.api.export.exported: Exported deserialize
 minijax.api.export.trees: register_namedtuple_serialization register_pytree_node_serialization
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

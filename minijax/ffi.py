@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.composed.callbacks.ffi: ffi_call
 minijax.interop.ffi: build_ffi_lowering_function ffi_lowering
@@ -12,4 +11,3 @@ minijax.run.programs.ffi: include_dir pycapsule register_ffi_target register_ffi
     register_ffi_type register_ffi_type_id
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,5 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {"jaxlib.version": "__version__"})
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, {"jaxlib.version": "__version__"})

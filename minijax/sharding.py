@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.api.meshes: auto_axes explicit_axes get_abstract_mesh get_mesh make_single_device_sharding reshard
 minijax.ir.types: ManualAxisType
@@ -12,4 +11,3 @@ minijax.partition.meshes: AbstractDevice AbstractMesh AxisType Mesh PartitionSpe
 minijax.partition.shardings: NamedSharding Sharding SingleDeviceSharding
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

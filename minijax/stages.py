@@ -2,5 +2,6 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), "minijax.api.stages: ArgInfo Compiled CompilerOptions Lowered Traced Wrapped")
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(
+    __name__, "minijax.api.stages: ArgInfo Compiled CompilerOptions Lowered Traced Wrapped"
+)

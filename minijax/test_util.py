@@ -2,11 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    """
-minijax.api.derivative_checks: check_grads check_jvp check_vjp
-""",
-)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, "minijax.api.derivative_checks: check_grads check_jvp check_vjp")

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.base.tree: DictKey FlattenedIndexKey GetAttrKey KeyEntry KeyPath Partial PyTreeDef SequenceKey all_leaves
     default_registry flatten_one_level flatten_one_level_with_keys is_tree_node keystr register_dataclass
@@ -14,4 +13,3 @@ minijax.base.tree: DictKey FlattenedIndexKey GetAttrKey KeyEntry KeyPath Partial
     treedef_children treedef_is_leaf treedef_tuple
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -356,7 +356,9 @@ def _has_signature(value: Any) -> bool:
 def faces() -> Iterator[tuple[str, Any]]:
     """The public modules that a `Face` serves, with their faces."""
     for path in sorted((ROOT / "minijax").rglob("*.py")):
-        if re.search(r"^_FACE = Face\(|import FACE as _FACE$", path.read_text(), re.MULTILINE):
+        if re.search(
+            r"^(?:__getattr__, __dir__ = )?_FACE = Face\(|import FACE as _FACE$", path.read_text(), re.MULTILINE
+        ):
             parts = path.relative_to(ROOT).with_suffix("").parts
             name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
             yield name, importlib.import_module(name)._FACE

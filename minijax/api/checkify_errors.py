@@ -234,7 +234,7 @@ class Error:
             pairs = zip(payload, self._payload[effect], strict=True)
             payload = [_keep_old(old, new, before) for new, before in pairs]
         return Error(
-            {**self._pred, effect: or_p.bind(*_broadcast_flags(old, pred))},
+            {**self._pred, effect: or_p.bind(*(_batched(old, typeof(pred).shape), _batched(pred, typeof(old).shape)))},
             {**self._code, effect: _keep_old(old, code, old_code)},
             {**self._metadata, **metadata},
             {**self._payload, effect: list(payload)},
@@ -306,11 +306,6 @@ def _batched(x: Any, shape: tuple) -> Any:
     if own[: len(shape)] == shape or not shape:
         return x
     return broadcast_in_dim(x, (*shape, *own), tuple(range(len(shape), len(shape) + len(own))))
-
-
-def _broadcast_flags(a: Any, b: Any) -> tuple[Any, Any]:
-    """Broadcasts two flags to the same batch shape."""
-    return _batched(a, typeof(b).shape), _batched(b, typeof(a).shape)
 
 
 def _keep_old(which: Any, new: Any, old: Any) -> Any:
@@ -452,7 +447,7 @@ def debug_check(pred: Any, msg: str, *fmt_args: Any, **fmt_kwargs: Any) -> None:
 
 
 def _check(name: str, pred: Any, msg: str, debug: bool, fmt_args: tuple, fmt_kwargs: dict) -> None:
-    if not _is_flag(pred):
+    if not (type(pred) is bool or isinstance(pred, Array) and not pred.shape and pred.dtype == _BOOL):
         raise TypeError(f"{name} takes a scalar pred as argument, got {pred}")
     for leaf in tree.tree_leaves((fmt_args, fmt_kwargs)):
         if not isinstance(leaf, (Array, np.ndarray)):
@@ -464,10 +459,6 @@ def _check(name: str, pred: Any, msg: str, debug: bool, fmt_args: tuple, fmt_kwa
     failed = not_p.bind(pred)
     failed = convert(failed, _BOOL) if typeof(failed).weak_type else failed
     _bind_check(failing(init_error, failed, new), debug)
-
-
-def _is_flag(pred: Any) -> bool:
-    return type(pred) is bool or isinstance(pred, Array) and not pred.shape and pred.dtype == _BOOL
 
 
 @source.boundary

@@ -214,17 +214,12 @@ def _checked_mesh(mesh: Any, axis_names: Any) -> tuple[Any, frozenset]:
         raise TypeError(
             f"`axis_names` argument of shard_map should be of type `frozenset` or `set`. Got type: {type(axis_names)}"
         )
-    free = frozenset(mesh.axis_names) - _mapped_axes()
+    free = frozenset(mesh.axis_names) - frozenset([n for *_, explicit in state.thread.axes for n in axes_of(explicit)])
     if not axis_names <= free:
         raise ValueError(
             f"jax.shard_map requires axis_names={frozenset(axis_names)} to be a subset of mesh.axis_names={free}"
         )
     return mesh, frozenset(axis_names or free).difference(mesh.manual_axes)
-
-
-def _mapped_axes() -> frozenset:
-    """The Explicit mesh axes over which values are sharded along the axes that `vmap` maps over."""
-    return frozenset([n for *_, explicit in state.thread.axes for n in axes_of(explicit)])
 
 
 class _Operand(NamedTuple):

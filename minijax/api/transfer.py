@@ -202,7 +202,7 @@ def _call_on_leaves(x: Any, method: str) -> Any:
     return x
 
 
-class ensure_compile_time_eval(contextlib.ContextDecorator):
+class ensure_compile_time_eval(contextlib.ContextDecorator, state.set_current_trace):
     """Evaluates operations on known values eagerly in a `with` statement, also while a function is traced.
 
     Use it to compute sizes or tables with `jax.numpy`. Operations on tracers are still traced.
@@ -217,19 +217,19 @@ class ensure_compile_time_eval(contextlib.ContextDecorator):
         Array([7, 7, 7], dtype=int32, weak_type=True)
     """
 
+    def __init__(self):
+        super().__init__(None)
+
     def __enter__(self) -> None:
         outer = state.thread.trace
-        self._scope = state.set_current_trace(outer and CompileTimeTrace(outer))
-        self._scope.__enter__()
-
-    def __exit__(self, *exception: object) -> None:
-        self._scope.__exit__()
+        self._trace = outer and CompileTimeTrace(outer)
+        super().__enter__()
 
     def _recreate_cm(self):
         return type(self)()
 
 
-class named_scope(contextlib.ContextDecorator):
+class named_scope(contextlib.ContextDecorator, context.entered):
     """Adds a name to the name stack of the operations in a `with` statement, which profiles and dumps of XLA show.
 
     It is a decorator, too. Raises TypeError if the name is not a text.
@@ -241,11 +241,8 @@ class named_scope(contextlib.ContextDecorator):
         self._name = name
 
     def __enter__(self) -> None:
-        self._scope = context.extended_name_stack(self._name)
-        self._scope.__enter__()
-
-    def __exit__(self, *exception: object) -> None:
-        self._scope.__exit__()
+        self._context = context.extended_name_stack(self._name)._context
+        super().__enter__()
 
     def _recreate_cm(self):
         return type(self)(self._name)

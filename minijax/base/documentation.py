@@ -1,9 +1,7 @@
 """Docstrings that show, below their own text, the one of NumPy's or SciPy's function of the same name."""
 
 import re
-import sys
 from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 from minijax.base.lazy import defer
@@ -124,10 +122,3 @@ def document(value: Any, public: str, source: str = "") -> None:
     source = source or public.removeprefix(f"{PACKAGE}.")
     if source.partition(".")[0] in (*_LIBRARIES, PACKAGE) and is_under(str(value.__module__), PACKAGE):
         value.__doc__ = Documentation(own, source)
-
-
-def document_module(name: str) -> None:
-    """Documents the functions that a public module lists."""
-    module: ModuleType = sys.modules[name]
-    for public in module.__all__:
-        document(getattr(module, public), f"{name}.{public}")

@@ -4,7 +4,7 @@ import importlib
 import re
 import sys
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -24,6 +24,8 @@ _WITHOUT_ARRAYS = "minijax.base.", "minijax.interop.alias"
 class Face:
     """The public names of a module `name`: for each room, the names defined there, and the public submodules.
 
+    The module is `__getattr__, __dir__ = _FACE = Face(__name__, ...)`: a face unpacks to these two functions.
+
     `abs=absolute` exports the room's `absolute` as `abs`; a function that is exported under both names is a separate
     object under each. `deprecated` maps a text, with `{0}` for the name, to rooms whose names give this warning at
     their first use. `removed` maps a text to names that no longer exist. `missing` maps a text to names that do not
@@ -37,8 +39,8 @@ class Face:
     def __init__(
         self,
         name: str,
-        submodules: Sequence[str],
         rooms: Rooms,
+        submodules: Sequence[str] = (),
         *,
         later: Sequence[str] = (),
         deprecated: Mapping[str, Rooms] | None = None,
@@ -57,6 +59,9 @@ class Face:
             self._warnings |= {public: text.format(public) for public in self._add_rooms(old)}
         self._removed = {old: text.format(old) for text, names in (removed or {}).items() for old in names.split()}
         self._missing = {n: text.format(n) for text, names in (missing or {}).items() for n in names.split()}
+
+    def __iter__(self) -> Iterator[Callable[..., Any]]:
+        return iter((self.attribute, self.names))
 
     def _add_rooms(self, rooms: Rooms) -> list[str]:
         placed = []
@@ -136,6 +141,13 @@ def listing(module: str, public: str) -> tuple[list[str], Callable[[], list[str]
     """The `__all__` and `__dir__` of a module that is not a face, for its public names."""
     shown = public.split()
     return shown, lambda: sorted({*shown, *(n for n in vars(sys.modules[module]) if n.startswith("__"))})
+
+
+def documented(module: str, public: str) -> tuple[list[str], Callable[[], list[str]]]:
+    """As `listing`, at the end of a module whose functions are shown with NumPy's or SciPy's documentation."""
+    for name in public.split():
+        document(getattr(sys.modules[module], name), f"{module}.{name}")
+    return listing(module, public)
 
 
 def _unimplemented(module: str, name: str, text: str) -> Any:

@@ -27,9 +27,7 @@ from minijax.nn import (
     standardize as standardize,
 )
 from minijax.nn.initializers import glorot_normal, normal, ones as ones, zeros as zeros
-from minijax.primitives import elementwise as ops
-from minijax.primitives.conv import conv_general_dilated
-from minijax.primitives.conv_variants import conv_general_shape_tuple, conv_transpose, conv_transpose_shape_tuple
+from minijax.primitives import conv, elementwise as ops
 from minijax.primitives.window import padtype_to_pads, reduce_window_shape_tuple
 
 __all__, __dir__ = listing(
@@ -95,9 +93,9 @@ def _convolution(name: str, doc: str, shape_of: Callable, convolve: Callable) ->
     return named(layer, name, f"{doc} over axes in the order that `dimension_numbers` gives, and a bias.")
 
 
-GeneralConv = _convolution("GeneralConv", "A convolution", conv_general_shape_tuple, conv_general_dilated)
+GeneralConv = _convolution("GeneralConv", "A convolution", conv.conv_general_shape_tuple, conv.conv_general_dilated)
 GeneralConvTranspose = _convolution(
-    "GeneralConvTranspose", "A transposed convolution", conv_transpose_shape_tuple, conv_transpose
+    "GeneralConvTranspose", "A transposed convolution", conv.conv_transpose_shape_tuple, conv.conv_transpose
 )
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))

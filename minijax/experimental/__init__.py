@@ -2,15 +2,15 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    ("compilation_cache",),
     """
 minijax.composed.callbacks.callback: io_callback
 minijax.interop.primal_tangent: primal_tangent_dtype
 minijax.ir.hitypes: cur_qdd
 minijax.run.arrays.array: EArray
 """,
+    ("compilation_cache",),
     later="""
     array_serialization buffer_callback checkify colocated_python compute_on control_deps custom_partitioning fused
     hijax jet key_reuse layout mesh_utils mosaic multihost_utils ode pallas pjit profiler random rnn roofline
@@ -24,4 +24,3 @@ minijax.run.arrays.array: EArray
         "module 'jax.experimental' has no attribute '{0}'; use jax.new_ref.": "mutable_array",
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

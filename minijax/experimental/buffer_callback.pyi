@@ -1,6 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.composed.callbacks.buffer_callback import buffer_callback as buffer_callback
+from minijax.composed.callbacks.callback import buffer_callback as buffer_callback
 from typing import Any
 
 __all__ = [

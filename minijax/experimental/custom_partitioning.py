@@ -2,13 +2,11 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.api.custom_partitioning: custom_partitioning
 minijax.calls.custom_partitioning: custom_partitioning_p
 minijax.partition.factors: ArrayMapping BATCHING CompoundFactor SdyShardingRule
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,12 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.api.metadata: fused
 minijax.calls.marked_calls: fused_p=fused_call_p
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

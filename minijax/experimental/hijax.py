@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.ir.refs: AbstractRef
 minijax.composed.refs: TransformedRef
@@ -20,4 +19,3 @@ minijax.primitives.zeros: instantiate_zeros=instantiate
         "jax.experimental.hijax.{0} is not there: views of references have no type of their own.": "TransformedRef"
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,6 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    {"minijax.partition.layouts": "Format Layout", "minijax.primitives.sharding": "with_layout_constraint"},
+__getattr__, __dir__ = _FACE = Face(
+    __name__, {"minijax.partition.layouts": "Format Layout", "minijax.primitives.sharding": "with_layout_constraint"}
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

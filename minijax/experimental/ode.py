@@ -14,8 +14,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import api_util as api_util  # some libraries import it from here
 from minijax.api.autodiff import vjp
-from minijax.api.custom import custom_vjp
-from minijax.api.custom_tools import closure_convert
+from minijax.api.custom import closure_convert, custom_vjp
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
 from minijax.base.faces import listing

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     {},
     deprecated={
         "jax.experimental.pjit.{0} has been deprecated. Please use `jax.jit` instead.": {
@@ -12,4 +11,3 @@ _FACE = Face(
         }
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

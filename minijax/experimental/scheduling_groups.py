@@ -2,12 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.api.metadata: scheduling_group xla_metadata_call
 minijax.calls.marked_calls: xla_metadata_call_p
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,5 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), "minijax.api.serialized: deserialize_and_load serialize")
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, "minijax.api.serialized: deserialize_and_load serialize")

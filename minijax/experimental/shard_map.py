@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     {},
     deprecated={
         "jax.experimental.shard_map is deprecated in v0.8.0. Used jax.shard_map instead.": {
@@ -12,4 +11,3 @@ _FACE = Face(
         }
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,11 +2,7 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
-    """
-minijax.run.clients.transfer_server: TransferConnection TransferServer make_error_array start_transfer_server
-""",
+    "minijax.run.clients.transfer_server: TransferConnection TransferServer make_error_array start_transfer_server",
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -20,7 +20,7 @@ from minijax.ir import context, state
 from minijax.ir.jaxpr import ClosedJaxpr, JaxprEqn, Literal
 from minijax.ir.trace import environment, last_uses, values_of
 from minijax.ir.types import typeof
-from minijax.numpy.joining import stack
+from minijax.numpy.shaping import stack
 from minijax.numpy.taking import where
 from minijax.primitives.moving import as_array_or_constant
 from minijax.run.arrays.array import Array

@@ -2,13 +2,12 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
+    {},
     """
     backend core linear_util lowering mlir random sharding source_info_util xla
 """.split(),
-    {},
     later=("ifrt_programs",),
     removed={"module 'jax.extend' has no attribute '{0}'; use jax.ffi.": "ffi"},
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,12 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.interop.lowering: LoweringRuleContext
 minijax.interop.contexts: JaxIrContext upstream_dialects
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -7,5 +7,4 @@ minijax.partition.shardings: GSPMDSharding
 minijax.run.programs.compiled_shardings: get_hlo_sharding_from_serialized_proto get_op_sharding_from_serialized_proto
     get_serialized_proto_from_hlo_sharding
 """
-_FACE = Face(__name__, (), _TABLE)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, _TABLE)

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.ir.context: NameStack SourceInfo
 minijax.base.source: register_exclusion
@@ -12,4 +11,3 @@ minijax.interop.source_info: current current_name_stack extend_name_stack new_na
     reset_name_stack set_name_stack summarize user_context
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

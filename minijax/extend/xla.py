@@ -2,11 +2,9 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.run.watching.hlo_transforms: PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

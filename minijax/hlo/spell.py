@@ -196,7 +196,7 @@ def _float(value: np.generic) -> str:
     sign = "-" if number < 0 else ""
     digits, exponent = _decimal(abs(number), 6)
     text = f"{sign}{digits[0]}.{digits[1:]:0<6}e{exponent + len(digits) - 1:+03d}"
-    if _round_trips(text, value):
+    if np.asarray(float(text)).astype(value.dtype).tobytes() == value.tobytes():
         return text
     text = _long(*_decimal(abs(number), precision := _DIGITS.get(value.dtype.name, 17)), precision)
     return sign + text if "." in text else _bits(value)
@@ -229,10 +229,6 @@ def _long(digits: str, exponent: int, precision: int) -> str:
     if exponent >= 0:
         return digits + "0" * exponent
     return f"{digits[:whole]}.{digits[whole:]}" if whole > 0 else f"0.{'0' * -whole}{digits}"
-
-
-def _round_trips(text, value):
-    return np.asarray(float(text)).astype(value.dtype).tobytes() == value.tobytes()
 
 
 def _bits(value):

@@ -216,7 +216,7 @@ class PrivateModule(ModuleType):
         if face is None:
             path = self.__name__.removeprefix(PRIVATE).removeprefix(".")
             submodules = [last for parent, _, last in (other.rpartition(".") for other in PATHS) if parent == path]
-            face = Face(self.__name__, submodules, ROOMS.get(path) or {})
+            face = Face(self.__name__, ROOMS.get(path) or {}, submodules)
             for public in PUBLIC_OF.get(path, "").split(",") if path in PUBLIC_OF else ():
                 face.places |= _public_names(f"{PACKAGE}.{public}") | face.places
             self.__dict__["_face"] = face

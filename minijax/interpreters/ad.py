@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.ir.primitive: UndefinedPrimal is_undefined_primal
 minijax.ir.types: Zero
@@ -18,4 +17,3 @@ minijax.interop.rules: add_tangents defbilinear defjvp defjvp2 deflinear defline
         "v0.4.38.": "reducing_transposes"
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

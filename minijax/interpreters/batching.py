@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.interop.rules: axis_primitive_batchers bdim_at_front broadcast defbroadcasting defreducer defvectorized
     fancy_primitive_batchers primitive_batchers
@@ -12,4 +11,3 @@ minijax.api.vmap: register_vmappable unregister_vmappable
 """,
     removed={"jax.interpreters.batching.{0} is deprecated.": "NotMapped"},
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

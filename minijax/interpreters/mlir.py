@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.interop.lowering: AxisContext ConstantHandler DEVICE_TO_DEVICE_TYPE LoweringParameters LoweringResult
     LoweringRule LoweringRuleContext ModuleContext RECV_FROM_HOST_TYPE SEND_TO_HOST_TYPE SPMDAxisContext
@@ -21,4 +20,3 @@ minijax.partition.meshes: Mesh
 jaxlib.mlir.ir: Value Token=Value
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

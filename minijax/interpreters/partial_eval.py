@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.ir.trace: DynamicJaxprTracer JaxprTracer=DynamicJaxprTracer
 minijax.interop.introspection: Val=Value
@@ -13,4 +12,3 @@ minijax.interop.partial_evaluation: PartialVal dce_jaxpr dce_jaxpr_consts trace_
 minijax.interop.rules: dce_jaxpr_call_rule dce_jaxpr_closed_call_rule dce_rules partial_eval_jaxpr_custom_rules
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

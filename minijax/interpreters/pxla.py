@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     {},
     deprecated={
         "jax.interpreters.pxla.{0} is deprecated as of JAX v0.8.2.": """
@@ -27,4 +26,3 @@ minijax.partition.shardings: _UNSPECIFIED=UNSPECIFIED
         "`jax.pmap`.": "Chunked NoSharding Replicated ShardedAxis ShardingSpec Unstacked spec_to_indices",
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

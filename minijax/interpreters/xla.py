@@ -2,13 +2,11 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.dispatch.operations: apply_primitive
 minijax.interop.introspection: canonicalize_dtype_handlers
 jaxlib._jax: Backend=Client
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

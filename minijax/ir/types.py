@@ -541,7 +541,7 @@ def _typeof_by_base(x):
             f"convert the object of type {type(x)} with jax.numpy.asarray, or make its class a pytree."
         )
     if _is_foreign_array(type(x)):
-        return _foreign_typeof(x)
+        return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), bool(getattr(x, "weak_type", False)))
     raise TypeError(f"value {x!r} of type {type(x)} is not a valid JAX type")
 
 
@@ -726,7 +726,3 @@ for _scalar in (*np.sctypeDict.values(), *dtypes.ml_scalar_types):
 def _is_foreign_array(cls: type) -> bool:
     """Returns whether instances are arrays of another library, which are copied when they are used."""
     return all(hasattr(cls, name) for name in ("shape", "dtype", "__array__")) and not hasattr(cls, "_trace")
-
-
-def _foreign_typeof(x) -> ShapedArray:
-    return ShapedArray(x.shape, dtypes.canonicalize_dtype(x.dtype), bool(getattr(x, "weak_type", False)))

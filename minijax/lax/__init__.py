@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    ("linalg",),
     """
 minijax.api.custom_root: custom_root
 minijax.base.dtypes: dtype
@@ -28,10 +27,10 @@ minijax.composed.arrays.approx_top_k: approx_max_k approx_min_k approx_top_k_p
 minijax.primitives.collective: all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size
     pbroadcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes
 minijax.composed.exchange: precv psend ragged_all_to_all ragged_all_to_all_p
-minijax.primitives.conv: ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv_dimension_numbers
-    conv_general_dilated conv_general_dilated_p conv_general_permutations
-minijax.primitives.conv_variants: conv conv_general_dilated_local conv_general_dilated_patches
-    conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple conv_with_general_padding
+minijax.primitives.conv: ConvDimensionNumbers ConvGeneralDilatedDimensionNumbers conv conv_dimension_numbers
+    conv_general_dilated conv_general_dilated_local conv_general_dilated_p conv_general_dilated_patches
+    conv_general_permutations conv_general_shape_tuple conv_shape_tuple conv_transpose conv_transpose_shape_tuple
+    conv_with_general_padding
 minijax.primitives.convert: bitcast_convert_type bitcast_convert_type_p convert_element_type convert_element_type_p
     copy_p stop_gradient stop_gradient_p
 minijax.primitives.device: device_put_p
@@ -72,5 +71,5 @@ minijax.primitives.sort: eq_to_p le_to_p lt_to_p sort sort_key_val sort_p top_k 
 minijax.primitives.window: padtype_to_pads reduce_window_max_p reduce_window_min_p reduce_window_shape_tuple
     reduce_window_sum_p select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
 """,
+    ("linalg",),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -93,16 +93,16 @@ from minijax.primitives.conv import ConvDimensionNumbers as ConvDimensionNumbers
 from minijax.primitives.conv import ConvGeneralDilatedDimensionNumbers as ConvGeneralDilatedDimensionNumbers
 from minijax.primitives.conv import Padding
 from minijax.primitives.conv import Shape
+from minijax.primitives.conv import conv as conv
 from minijax.primitives.conv import conv_dimension_numbers as conv_dimension_numbers
 from minijax.primitives.conv import conv_general_dilated as conv_general_dilated
+from minijax.primitives.conv import conv_general_dilated_local as conv_general_dilated_local
 from minijax.primitives.conv import conv_general_dilated_p as conv_general_dilated_p
+from minijax.primitives.conv import conv_general_dilated_patches as conv_general_dilated_patches
 from minijax.primitives.conv import conv_general_permutations as conv_general_permutations
-from minijax.primitives.conv_variants import conv as conv
-from minijax.primitives.conv_variants import conv_general_dilated_local as conv_general_dilated_local
-from minijax.primitives.conv_variants import conv_general_dilated_patches as conv_general_dilated_patches
-from minijax.primitives.conv_variants import conv_shape_tuple as conv_shape_tuple
-from minijax.primitives.conv_variants import conv_transpose as conv_transpose
-from minijax.primitives.conv_variants import conv_with_general_padding as conv_with_general_padding
+from minijax.primitives.conv import conv_shape_tuple as conv_shape_tuple
+from minijax.primitives.conv import conv_transpose as conv_transpose
+from minijax.primitives.conv import conv_with_general_padding as conv_with_general_padding
 from minijax.primitives.convert import bitcast_convert_type as bitcast_convert_type
 from minijax.primitives.convert import bitcast_convert_type_p as bitcast_convert_type_p
 from minijax.primitives.convert import convert_element_type as convert_element_type

@@ -12,17 +12,17 @@ from minijax.composed.linalg.eigen import eigh_p as eigh_p
 from minijax.composed.linalg.eigen import hessenberg as hessenberg
 from minijax.composed.linalg.eigen import schur as schur
 from minijax.composed.linalg.eigen import tridiagonal as tridiagonal
+from minijax.composed.linalg.lu import HouseholderProduct
 from minijax.composed.linalg.lu import LU
 from minijax.composed.linalg.lu import LUPivotsToPermutation
+from minijax.composed.linalg.lu import Ormqr
+from minijax.composed.linalg.lu import householder_product as householder_product
 from minijax.composed.linalg.lu import lu as lu
 from minijax.composed.linalg.lu import lu_pivots_to_permutation as lu_pivots_to_permutation
+from minijax.composed.linalg.lu import ormqr as ormqr
+from minijax.composed.linalg.lu import qr as qr
+from minijax.composed.linalg.lu import qr_p as qr_p
 from minijax.composed.linalg.polar import qdwh as qdwh
-from minijax.composed.linalg.qr import HouseholderProduct
-from minijax.composed.linalg.qr import Ormqr
-from minijax.composed.linalg.qr import householder_product as householder_product
-from minijax.composed.linalg.qr import ormqr as ormqr
-from minijax.composed.linalg.qr import qr as qr
-from minijax.composed.linalg.qr import qr_p as qr_p
 from minijax.composed.linalg.svd import SvdAlgorithm as SvdAlgorithm
 from minijax.composed.linalg.svd import svd as svd
 from minijax.composed.linalg.svd import svd_p as svd_p
@@ -30,8 +30,8 @@ from minijax.composed.linalg.triangular import Cholesky
 from minijax.composed.linalg.triangular import TriangularSolve
 from minijax.composed.linalg.triangular import cholesky as cholesky
 from minijax.composed.linalg.triangular import triangular_solve as triangular_solve
-from minijax.composed.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve
-from minijax.composed.linalg.tridiagonal import tridiagonal_solve_p as tridiagonal_solve_p
+from minijax.composed.linalg.triangular import tridiagonal_solve as tridiagonal_solve
+from minijax.composed.linalg.triangular import tridiagonal_solve_p as tridiagonal_solve_p
 from minijax.composed.linalg.updates import CholeskyUpdate
 from minijax.composed.linalg.updates import SymmetricProduct
 from minijax.composed.linalg.updates import cholesky_update as cholesky_update
@@ -49,11 +49,11 @@ __all__ = [
 hessenberg_p: Hessenberg
 schur_p: Schur
 tridiagonal_p: Tridiagonal
+householder_product_p: HouseholderProduct
 lu_p: LU
 lu_pivots_to_permutation_p: LUPivotsToPermutation
-householder_product_p: HouseholderProduct
 ormqr_p: Ormqr
-cholesky_update_p: CholeskyUpdate
-symmetric_product_p: SymmetricProduct
 cholesky_p: Cholesky
 triangular_solve_p: TriangularSolve
+cholesky_update_p: CholeskyUpdate
+symmetric_product_p: SymmetricProduct

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    ("initializers",),
     {
         "minijax.nn.attention": "dot_product_attention",
         "minijax.nn.scaled": "get_scaled_dot_general_config scaled_dot_general scaled_matmul",
@@ -14,5 +13,5 @@ _FACE = Face(
         sparse_plus sparse_sigmoid squareplus standardize swish tanh
     """,
     },
+    ("initializers",),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

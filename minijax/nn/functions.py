@@ -15,8 +15,7 @@ from minijax.base.dims import as_index
 from minijax.dispatch.jitted import jitted
 from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof
-from minijax.numpy.log1mexp import log1mexp as log1mexp
-from minijax.numpy.logsumexp import logsumexp
+from minijax.numpy.custom_rules import log1mexp as log1mexp, logsumexp
 from minijax.numpy.reductions import canonical_axes, size_along, static_axis
 from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401

@@ -13,13 +13,6 @@ from minijax.numpy.array_api import __array_api_version__ as __array_api_version
 from minijax.numpy.array_api import __array_namespace_info__ as __array_namespace_info__
 from minijax.numpy.array_api import isdtype as isdtype
 from minijax.numpy.array_api import result_type as result_type
-from minijax.numpy.complex_parts import angle as angle
-from minijax.numpy.complex_parts import conjugate as conj
-from minijax.numpy.complex_parts import conjugate as conjugate
-from minijax.numpy.complex_parts import imag as imag
-from minijax.numpy.complex_parts import iscomplex as iscomplex
-from minijax.numpy.complex_parts import isreal as isreal
-from minijax.numpy.complex_parts import real as real
 from minijax.numpy.contractions import cross as cross
 from minijax.numpy.contractions import einsum as einsum
 from minijax.numpy.contractions import einsum_path as einsum_path
@@ -68,12 +61,6 @@ from minijax.numpy.grids import tril_indices_from as tril_indices_from
 from minijax.numpy.grids import triu_indices_from as triu_indices_from
 from minijax.numpy.grids import unpackbits as unpackbits
 from minijax.numpy.grids import unravel_index as unravel_index
-from minijax.numpy.histograms import bincount as bincount
-from minijax.numpy.histograms import digitize as digitize
-from minijax.numpy.histograms import histogram as histogram
-from minijax.numpy.histograms import histogram2d as histogram2d
-from minijax.numpy.histograms import histogram_bin_edges as histogram_bin_edges
-from minijax.numpy.histograms import histogramdd as histogramdd
 from minijax.numpy.io import fromfile as fromfile
 from minijax.numpy.io import fromiter as fromiter
 from minijax.numpy.io import fromstring as fromstring
@@ -81,27 +68,6 @@ from minijax.numpy.io import get_printoptions as get_printoptions
 from minijax.numpy.io import load as load
 from minijax.numpy.io import printoptions as printoptions
 from minijax.numpy.io import set_printoptions as set_printoptions
-from minijax.numpy.joining import append as append
-from minijax.numpy.joining import array_split as array_split
-from minijax.numpy.joining import block as block
-from minijax.numpy.joining import column_stack as column_stack
-from minijax.numpy.joining import concat as concat
-from minijax.numpy.joining import concatenate as concatenate
-from minijax.numpy.joining import diff as diff
-from minijax.numpy.joining import dsplit as dsplit
-from minijax.numpy.joining import dstack as dstack
-from minijax.numpy.joining import ediff1d as ediff1d
-from minijax.numpy.joining import hsplit as hsplit
-from minijax.numpy.joining import hstack as hstack
-from minijax.numpy.joining import split as split
-from minijax.numpy.joining import stack as stack
-from minijax.numpy.joining import unstack as unstack
-from minijax.numpy.joining import vander as vander
-from minijax.numpy.joining import vsplit as vsplit
-from minijax.numpy.joining import vstack as vstack
-from minijax.numpy.nan_reductions import nanmean as nanmean
-from minijax.numpy.nan_reductions import nanstd as nanstd
-from minijax.numpy.nan_reductions import nanvar as nanvar
 from minijax.numpy.padding import pad as pad
 from minijax.numpy.placing import apply_along_axis as apply_along_axis
 from minijax.numpy.placing import apply_over_axes as apply_over_axes
@@ -123,6 +89,12 @@ from minijax.numpy.polynomial import polyval as polyval
 from minijax.numpy.polynomial import roots as roots
 from minijax.numpy.products import dot as dot
 from minijax.numpy.products import matmul as matmul
+from minijax.numpy.quantiles import bincount as bincount
+from minijax.numpy.quantiles import digitize as digitize
+from minijax.numpy.quantiles import histogram as histogram
+from minijax.numpy.quantiles import histogram2d as histogram2d
+from minijax.numpy.quantiles import histogram_bin_edges as histogram_bin_edges
+from minijax.numpy.quantiles import histogramdd as histogramdd
 from minijax.numpy.quantiles import nanpercentile as nanpercentile
 from minijax.numpy.quantiles import percentile as percentile
 from minijax.numpy.ranges import arange as arange
@@ -149,6 +121,9 @@ from minijax.numpy.reductions import array_equiv as array_equiv
 from minijax.numpy.reductions import average as average
 from minijax.numpy.reductions import count_nonzero as count_nonzero
 from minijax.numpy.reductions import mean as mean
+from minijax.numpy.reductions import nanmean as nanmean
+from minijax.numpy.reductions import nanstd as nanstd
+from minijax.numpy.reductions import nanvar as nanvar
 from minijax.numpy.reductions import ptp as ptp
 from minijax.numpy.samples import corrcoef as corrcoef
 from minijax.numpy.samples import cov as cov
@@ -176,13 +151,25 @@ from minijax.numpy.sets import unique_all as unique_all
 from minijax.numpy.sets import unique_counts as unique_counts
 from minijax.numpy.sets import unique_inverse as unique_inverse
 from minijax.numpy.sets import unique_values as unique_values
+from minijax.numpy.shaping import append as append
+from minijax.numpy.shaping import array_split as array_split
+from minijax.numpy.shaping import block as block
 from minijax.numpy.shaping import broadcast_arrays as broadcast_arrays
 from minijax.numpy.shaping import broadcast_shapes as broadcast_shapes
 from minijax.numpy.shaping import broadcast_to as broadcast_to
+from minijax.numpy.shaping import column_stack as column_stack
+from minijax.numpy.shaping import concat as concat
+from minijax.numpy.shaping import concatenate as concatenate
+from minijax.numpy.shaping import diff as diff
+from minijax.numpy.shaping import dsplit as dsplit
+from minijax.numpy.shaping import dstack as dstack
+from minijax.numpy.shaping import ediff1d as ediff1d
 from minijax.numpy.shaping import expand_dims as expand_dims
 from minijax.numpy.shaping import flip as flip
 from minijax.numpy.shaping import fliplr as fliplr
 from minijax.numpy.shaping import flipud as flipud
+from minijax.numpy.shaping import hsplit as hsplit
+from minijax.numpy.shaping import hstack as hstack
 from minijax.numpy.shaping import matrix_transpose as matrix_transpose
 from minijax.numpy.shaping import moveaxis as moveaxis
 from minijax.numpy.shaping import permute_dims as permute_dims
@@ -192,10 +179,16 @@ from minijax.numpy.shaping import resize as resize
 from minijax.numpy.shaping import roll as roll
 from minijax.numpy.shaping import rollaxis as rollaxis
 from minijax.numpy.shaping import rot90 as rot90
+from minijax.numpy.shaping import split as split
 from minijax.numpy.shaping import squeeze as squeeze
+from minijax.numpy.shaping import stack as stack
 from minijax.numpy.shaping import swapaxes as swapaxes
 from minijax.numpy.shaping import tile as tile
 from minijax.numpy.shaping import transpose as transpose
+from minijax.numpy.shaping import unstack as unstack
+from minijax.numpy.shaping import vander as vander
+from minijax.numpy.shaping import vsplit as vsplit
+from minijax.numpy.shaping import vstack as vstack
 from minijax.numpy.signal import bartlett as bartlett
 from minijax.numpy.signal import blackman as blackman
 from minijax.numpy.signal import convolve as convolve
@@ -238,11 +231,14 @@ from minijax.numpy.ufunc_class import multiply as multiply
 from minijax.numpy.ufunc_class import negative as negative
 from minijax.numpy.ufunc_class import subtract as subtract
 from minijax.numpy.ufunc_class import ufunc as ufunc
+from minijax.numpy.ufuncs import angle as angle
 from minijax.numpy.ufuncs import arccosh as acosh
 from minijax.numpy.ufuncs import arccosh as arccosh
 from minijax.numpy.ufuncs import around as around
 from minijax.numpy.ufuncs import bitwise_count as bitwise_count
 from minijax.numpy.ufuncs import clip as clip
+from minijax.numpy.ufuncs import conjugate as conj
+from minijax.numpy.ufuncs import conjugate as conjugate
 from minijax.numpy.ufuncs import copysign as copysign
 from minijax.numpy.ufuncs import divmod as divmod
 from minijax.numpy.ufuncs import fabs as fabs
@@ -250,12 +246,16 @@ from minijax.numpy.ufuncs import floor_divide as floor_divide
 from minijax.numpy.ufuncs import fmod as fmod
 from minijax.numpy.ufuncs import heaviside as heaviside
 from minijax.numpy.ufuncs import hypot as hypot
+from minijax.numpy.ufuncs import imag as imag
 from minijax.numpy.ufuncs import isclose as isclose
+from minijax.numpy.ufuncs import iscomplex as iscomplex
 from minijax.numpy.ufuncs import isfinite as isfinite
 from minijax.numpy.ufuncs import isinf as isinf
+from minijax.numpy.ufuncs import isreal as isreal
 from minijax.numpy.ufuncs import nan_to_num as nan_to_num
 from minijax.numpy.ufuncs import power as pow
 from minijax.numpy.ufuncs import power as power
+from minijax.numpy.ufuncs import real as real
 from minijax.numpy.ufuncs import remainder as mod
 from minijax.numpy.ufuncs import remainder as remainder
 from minijax.numpy.ufuncs import rint as rint
@@ -444,50 +444,6 @@ def min(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array: ...
-def prod(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: builtins.bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-    promote_integers: builtins.bool = True,
-) -> Array: ...
-def std(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: builtins.bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Array: ...
-def sum(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    keepdims: builtins.bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-    promote_integers: builtins.bool = True,
-) -> Array: ...
-def var(
-    a: ArrayLike,
-    axis: Axis = None,
-    dtype: DTypeLike | None = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: builtins.bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Array: ...
 def nanargmax(
     a: ArrayLike,
     axis: int | None = None,
@@ -533,6 +489,50 @@ def nansum(
     keepdims: builtins.bool = False,
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
+) -> Array: ...
+def prod(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: builtins.bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: builtins.bool = True,
+) -> Array: ...
+def std(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: builtins.bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array: ...
+def sum(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    keepdims: builtins.bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: builtins.bool = True,
+) -> Array: ...
+def var(
+    a: ArrayLike,
+    axis: Axis = None,
+    dtype: DTypeLike | None = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: builtins.bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
 ) -> Array: ...
 bfloat16: Any
 cdouble: Any

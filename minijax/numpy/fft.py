@@ -9,25 +9,17 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.base.documentation import document_module, filled
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.base.source import boundary
 from minijax.base.util import named
 from minijax.composed.arrays.fft import FftType, fft as lax_fft
-from minijax.numpy import complex_parts, padding, reductions, shaping, subscripts, ufuncs
+from minijax.numpy import padding, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.creation import array, asarray, astype, value
 from minijax.numpy.ranges import arange
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, Shape
-
-__all__, __dir__ = listing(
-    __name__,
-    """
-    fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq
-    rfftn
-""",
-)
 
 _FORWARD = FftType.FFT, FftType.RFFT
 _NORMS = (None, "backward", "ortho", "forward")
@@ -178,7 +170,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
     axes, a = _single_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
     sizes = None if n is None else (n,)
-    spectrum = _transform("hfft", FftType.IRFFT, complex_parts.conjugate(a), sizes, axes, norm, True)
+    spectrum = _transform("hfft", FftType.IRFFT, ufuncs.conjugate(a), sizes, axes, norm, True)
     return ufuncs.multiply(spectrum, length)
 
 
@@ -191,7 +183,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     length = a.shape[axis] if n is None else n
     sizes = None if n is None else (n,)
     spectrum = _transform("ihfft", FftType.RFFT, a, sizes, axes, norm, False)
-    return ufuncs.multiply(complex_parts.conjugate(spectrum), 1 / length)
+    return ufuncs.multiply(ufuncs.conjugate(spectrum), 1 / length)
 
 
 def _check_single(name: str, n: Any, d: Any) -> None:
@@ -262,4 +254,10 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     return _shifted("ifftshift", x, axes, -1)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(
+    __name__,
+    """
+    fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn rfft rfft2 rfftfreq
+    rfftn
+""",
+)

@@ -13,7 +13,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import creation, joining, padding, ranges, reductions, shaping, subscripts, taking, ufuncs
+from minijax.numpy import creation, padding, ranges, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import arraylike, concrete, value
 from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert
@@ -49,7 +49,7 @@ class _Grid:
         with config.numpy_dtype_promotion("standard"):  # users cannot choose the dtypes of the ranges
             axes = promote_dtypes(*[_range(self._name, k) for k in key])
         grids = ranges.meshgrid(*axes, indexing="ij", sparse=self._sparse)
-        return grids if self._sparse else joining.stack(grids, 0)
+        return grids if self._sparse else shaping.stack(grids, 0)
 
 
 mgrid = _Grid("jnp.mgrid", False)
@@ -75,7 +75,7 @@ class Joiner:
                 axis, ndmin, place = self._parse_directive(directive)
         if any(isinstance(item, str) for item in items):
             raise ValueError(f"{self._name}: string directive must be placed at the beginning")
-        joined = joining.concatenate([self._part(item, ndmin, place) for item in items], axis)
+        joined = shaping.concatenate([self._part(item, ndmin, place) for item in items], axis)
         if matrix is None or joined.ndim != 1:
             return joined
         return moving.expand_dims(joined, (0,) if matrix == "r" else (1,))

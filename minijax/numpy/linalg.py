@@ -12,31 +12,19 @@ import numpy as np
 
 from minijax.api.custom import custom_jvp
 from minijax.base import dtypes
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.base.naming import known_as
 from minijax.composed.arrays.selecting import where
 from minijax.composed.linalg import lu
+from minijax.composed.linalg.lu import geqrf_p
 from minijax.composed.linalg.matrices import adjoint, transposed, typed
-from minijax.composed.linalg.qr import geqrf_p
 from minijax.dispatch.jitted import jitted
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
-from minijax.numpy import (
-    complex_parts,
-    creation,
-    joining,
-    products,
-    ranges,
-    reductions,
-    shaping,
-    subscripts,
-    taking,
-    ufuncs,
-)
+from minijax.numpy import creation, products, ranges, reductions, shaping, subscripts, taking, ufuncs
 from minijax.numpy.cumulative import cumprod
-from minijax.numpy.decompositions import (  # noqa: F401 (public names)
+from minijax.numpy.matrices import (  # noqa: F401 (public names)  # noqa: F401 (public names)
     EighResult,
     EigResult,
     QRResult,
@@ -44,20 +32,15 @@ from minijax.numpy.decompositions import (  # noqa: F401 (public names)
     as_inexact,
     check_square,
     cholesky,
-    eig,
-    eigh,
-    eigvals,
-    eigvalsh,
-    qr,
-    svd,
-    svdvals,
-)
-from minijax.numpy.matrices import (  # noqa: F401 (public names)
     corners,
     count_exchanges,
     cross,
     det_3x3,
     diagonal,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
     element,
     matmul,
     matrix_transpose,
@@ -65,7 +48,10 @@ from minijax.numpy.matrices import (  # noqa: F401 (public names)
     outer,
     parity_sign,
     product_of_elements,
+    qr,
     split_ratio,
+    svd,
+    svdvals,
     tensordot,
     trace,
     trace_of_transposed,
@@ -78,15 +64,6 @@ from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks
 from minijax.run.arrays.array import Array, ArrayLike
-
-__all__, __dir__ = listing(
-    __name__,
-    """
-    cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
-    matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
-    tensorsolve trace vecdot vector_norm
-""",
-)
 
 Axis = int | Sequence[int] | None
 
@@ -160,8 +137,8 @@ def _lstsq_by_svd(a: Any, b: Any, rcond: Any) -> tuple:
     mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
     inverse = where(mask, ufuncs.divide(1, typed(where(mask, s, 1), u)), 0)[:, None]
-    projected = matmul_highest(transposed(complex_parts.conjugate(u)), b)
-    return matmul_highest(transposed(complex_parts.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
+    projected = matmul_highest(transposed(ufuncs.conjugate(u)), b)
+    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
 
 
 def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
@@ -365,7 +342,7 @@ def _slogdet_lu(a: Any) -> tuple:
     sign = where(is_zero, scalar_like(lu, 0), sign)
     logs = typed(lax.log(lax.abs(on_diagonal)), lu)
     logdet = where(is_zero, scalar_like(lu, -np.inf), reductions.sum(logs, axis=-1))
-    return sign, complex_parts.real(logdet)
+    return sign, ufuncs.real(logdet)
 
 
 def _slogdet_qr(a: Any) -> tuple:
@@ -453,7 +430,7 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
     determinant = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
     upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), determinant)
-    x = joining.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
+    x = shaping.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
     x = where(is_singular, creation.zeros_like(b), x)
     return get(partial, (..., -1)), x
@@ -665,4 +642,11 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
     return solve(shaping.reshape(a, (size, size)), shaping.ravel(b)).reshape(columns)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(
+    __name__,
+    """
+    cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm matrix_power
+    matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd svdvals tensordot tensorinv
+    tensorsolve trace vecdot vector_norm
+""",
+)

@@ -14,7 +14,7 @@ from minijax.composed import refs
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, is_value, offers_array, unwrapped
-from minijax.numpy import complex_parts, creation, products, reductions, shaping, subscripts, ufuncs
+from minijax.numpy import creation, products, reductions, shaping, subscripts, ufuncs
 from minijax.numpy.names import FACE
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
@@ -316,8 +316,8 @@ def _common_attributes() -> dict[str, Any]:
         "at": subscripts.at,
         "T": property(shaping.transpose),
         "mT": property(_matrix_transposed),
-        "real": property(complex_parts.real),
-        "imag": property(complex_parts.imag),
+        "real": property(ufuncs.real),
+        "imag": property(ufuncs.imag),
         "flat": property(_reject_flat),
     }
 

@@ -12,7 +12,6 @@ minijax.numpy.creation: array asarray astype can_cast copy empty empty_like from
 minijax.numpy.ranges: arange eye fromfunction geomspace identity indices linspace logspace meshgrid tri tril triu
 minijax.numpy.cumulative: cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
 minijax.numpy.samples: corrcoef cov gradient interp trapezoid unwrap
-minijax.numpy.histograms: bincount digitize histogram histogram2d histogram_bin_edges histogramdd
 minijax.numpy.grids: c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from
     triu_indices_from unpackbits unravel_index
 minijax.numpy.io: fromfile fromiter fromstring get_printoptions load printoptions set_printoptions
@@ -21,10 +20,11 @@ minijax.numpy.padding: pad
 minijax.numpy.polynomial: poly polyadd polyder polydiv polyfit polyint polymul polysub polyval roots
 minijax.numpy.placing: apply_along_axis apply_over_axes choose fill_diagonal insert piecewise place put
 minijax.numpy.products: dot matmul
-minijax.numpy.quantiles: median nanmedian nanpercentile nanquantile percentile quantile
+minijax.numpy.quantiles: bincount digitize histogram histogram2d histogram_bin_edges histogramdd median nanmedian
+    nanpercentile nanquantile percentile quantile
 minijax.numpy.reductions: all allclose amax=max amin=min any argmax argmin array_equal array_equiv average
-    count_nonzero max mean min prod ptp std sum var
-minijax.numpy.nan_reductions: nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar
+    count_nonzero max mean min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum
+    var
 minijax.numpy.scalars: bfloat16 bool=bool_ bool_ cdouble complex128 complex64 complex_ csingle double float16
     float32 float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
     float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ int1 int16 int2 int32 int4 int64
@@ -32,25 +32,23 @@ minijax.numpy.scalars: bfloat16 bool=bool_ bool_ cdouble complex128 complex64 co
 minijax.composed.arrays.selecting: select
 minijax.numpy.sets: intersect1d isin setdiff1d setxor1d union1d unique unique_all unique_counts unique_inverse
     unique_values
-minijax.numpy.shaping: atleast_1d atleast_2d atleast_3d broadcast_arrays broadcast_shapes broadcast_to expand_dims flip
-    fliplr flipud matrix_transpose moveaxis permute_dims ravel reshape resize roll rollaxis rot90 squeeze swapaxes
-    tile transpose
-minijax.numpy.joining: append array_split block column_stack concat concatenate diff dsplit dstack ediff1d hsplit
-    hstack split stack unstack vander vsplit vstack
+minijax.numpy.shaping: append array_split atleast_1d atleast_2d atleast_3d block broadcast_arrays broadcast_shapes
+    broadcast_to column_stack concat concatenate diff dsplit dstack ediff1d expand_dims flip fliplr flipud hsplit
+    hstack matrix_transpose moveaxis permute_dims ravel reshape resize roll rollaxis rot90 split squeeze stack
+    swapaxes tile transpose unstack vander vsplit vstack
 minijax.numpy.signal: bartlett blackman convolve correlate hamming hanning kaiser
 minijax.numpy.searching: argpartition argsort lexsort partition searchsorted sort sort_complex
 minijax.numpy.custom_rules: i0 sinc
 minijax.numpy.taking: argwhere compress delete diag diag_indices diagflat diagonal extract flatnonzero ix_ nonzero
     put_along_axis repeat take take_along_axis tril_indices trim_zeros triu_indices where
-minijax.numpy.complex_parts: angle conj=conjugate conjugate imag iscomplex isreal real
-minijax.numpy.ufuncs: abs=absolute absolute acos=arccos acosh=arccosh arccos arccosh arcsin arcsinh arctan arctan2
-    arctanh around asin=arcsin asinh=arcsinh atan2 atan=arctan atanh=arctanh bitwise_count bitwise_invert=invert
-    bitwise_left_shift=left_shift bitwise_not=invert bitwise_right_shift=right_shift cbrt ceil clip copysign cos cosh
-    deg2rad degrees=rad2deg divide=true_divide divmod equal exp exp2 expm1 fabs float_power floor floor_divide fmax
-    fmin fmod greater greater_equal heaviside hypot invert isclose isfinite isinf isnan isneginf isposinf left_shift
-    less less_equal log log10 log1p log2 logical_not mod=remainder nan_to_num nextafter not_equal positive pow=power
-    power rad2deg radians=deg2rad reciprocal remainder right_shift rint round sign signbit sin sinh sqrt square tan
-    tanh true_divide trunc
+minijax.numpy.ufuncs: abs=absolute absolute acos=arccos acosh=arccosh angle arccos arccosh arcsin arcsinh arctan
+    arctan2 arctanh around asin=arcsin asinh=arcsinh atan2 atan=arctan atanh=arctanh bitwise_count
+    bitwise_invert=invert bitwise_left_shift=left_shift bitwise_not=invert bitwise_right_shift=right_shift cbrt ceil
+    clip conj=conjugate conjugate copysign cos cosh deg2rad degrees=rad2deg divide=true_divide divmod equal exp exp2
+    expm1 fabs float_power floor floor_divide fmax fmin fmod greater greater_equal heaviside hypot imag invert isclose
+    iscomplex isfinite isinf isnan isneginf isposinf isreal left_shift less less_equal log log10 log1p log2
+    logical_not mod=remainder nan_to_num nextafter not_equal positive pow=power power rad2deg radians=deg2rad real
+    reciprocal remainder right_shift rint round sign signbit sin sinh sqrt square tan tanh true_divide trunc
 minijax.numpy.ufunc_class: add bitwise_and bitwise_or bitwise_xor frompyfunc logaddexp logaddexp2 logical_and
     logical_or logical_xor maximum minimum multiply negative subtract ufunc
 minijax.numpy.vectorizing: vectorize
@@ -59,4 +57,4 @@ numpy: array_repr array_str character complexfloating dtype e euler_gamma flexib
     inexact inf integer iterable nan newaxis number object_ pi s_ save savez signedinteger unsignedinteger
 numpy.exceptions: ComplexWarning
 """
-FACE = Face("minijax.numpy", ("fft", "linalg"), _ROOMS)
+FACE = Face("minijax.numpy", _ROOMS, ("fft", "linalg"))

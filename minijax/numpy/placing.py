@@ -14,7 +14,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import switch
 from minijax.indexing.language import Options
 from minijax.ir.types import typeof
-from minijax.numpy import creation, grids, joining, ranges, reductions, searching, shaping, subscripts, taking, ufuncs
+from minijax.numpy import creation, grids, ranges, reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.vectorizing import vectorize
@@ -218,7 +218,7 @@ def _piecewise(x, conditions, constants, fixed, count, *args, **kw):
     calls = {i: (lambda u, f=f: f(u, *args, **kw).astype(x.dtype)) for i, f in fixed}
     calls |= {i: (lambda u, c=c: creation.array(c, dtype=x.dtype)) for i, c in constants.items()}
     none = creation.zeros_like(subscripts.getitem(conditions, slice(0, 1)))
-    passed = cumsum(joining.concatenate([none, conditions], 0), 0)
+    passed = cumsum(shaping.concatenate([none, conditions], 0), 0)
     branches = [calls[i] for i in range(count)]
     return vectorize(lambda i, u: switch(i, branches, u))(reductions.argmax(passed, 0), x)
 

@@ -13,18 +13,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher import scan
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import (
-    contractions,
-    decompositions,
-    joining,
-    linalg,
-    products,
-    reductions,
-    shaping,
-    signal,
-    taking,
-    ufuncs,
-)
+from minijax.numpy import contractions, linalg, matrices, products, reductions, shaping, signal, taking, ufuncs
 from minijax.numpy.creation import array, asarray, full, ones, zeros
 from minijax.numpy.ranges import arange
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
@@ -164,7 +153,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
         return p
     steps = _falling(m, _length("polyint", p) + m, dtype=p.dtype)
     divisors = reductions.prod(ufuncs.maximum(1, steps), 0)[::-1]
-    return ufuncs.true_divide(joining.concatenate((p, k)), divisors)
+    return ufuncs.true_divide(shaping.concatenate((p, k)), divisors)
 
 
 # ---- roots and fits ----------------------------------------------------------------------------------
@@ -179,7 +168,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     (zs,) = _inexact("poly", seq_of_zeros)
     zs = shaping.atleast_1d(zs)
     if zs.ndim == 2 and zs.shape[0] == zs.shape[1] and zs.size:
-        zs = decompositions.eigvals(zs)
+        zs = matrices.eigvals(zs)
     if zs.ndim != 1:
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {zs.shape}")
     if not zs.size:
@@ -225,7 +214,7 @@ def _roots_no_zeros(p: Any) -> Any:
     if p.size < 2:
         return array(np.empty(0, dtypes.to_complex_dtype(p.dtype)))
     companion = taking.diag(ones((p.size - 2,), p.dtype), -1)
-    return decompositions.eigvals(companion.at[0, :].set(-p[1:] / p[0]))
+    return matrices.eigvals(companion.at[0, :].set(-p[1:] / p[0]))
 
 
 @jitted("_roots_with_zeros")
@@ -263,7 +252,7 @@ def polyfit(
     order = deg + 1
     _check_points(x, y, deg)
     rcond = len(x) * float(dtypes.finfo(x.dtype).eps) if rcond is None else rcond
-    lhs, rhs = joining.vander(x, order), y
+    lhs, rhs = shaping.vander(x, order), y
     if w is not None:
         (w,) = map(asarray, promote_dtypes(*arrays("polyfit", w)))
         if w.ndim != 1:

@@ -13,7 +13,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import complex_parts, cumulative, joining, products, reductions, searching, shaping, taking, ufuncs
+from minijax.numpy import cumulative, products, reductions, searching, shaping, taking, ufuncs
 from minijax.numpy.creation import array, asarray, full, value, values
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import complex as from_parts
@@ -77,7 +77,7 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
         after, before = parts(f, 2, 0)
         inner = (after - before) * 0.5 / h
         upper = ends[1] / h
-        return joining.concatenate((ends[0] / h, inner, upper), axis)
+        return shaping.concatenate((ends[0] / h, inner, upper), axis)
     if len(shape) != 1:
         raise ValueError(f"gradient: Spacing arrays must be 1D arrays or scalars, got shape {shape}.")
     if shape[0] != f.shape[axis]:
@@ -93,7 +93,7 @@ def _slope(f: Any, h: Any, axis: int) -> Any:
     right = after - at
     a, b, c = (-right / (left * (left + right)), (right - left) / (left * right), left / (right * (left + right)))
     inner = a * parts(f, 0)[0] + b * parts(f, 1)[0] + c * parts(f, 2)[0]
-    return joining.concatenate((lower, inner, upper), axis)
+    return shaping.concatenate((lower, inner, upper), axis)
 
 
 @jitted("trapezoid", static=("axis",))
@@ -114,7 +114,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
             dx = shaping.moveaxis(dx, axis, -1)
     else:
         y, x = map(asarray, promote_dtypes_inexact(*arrays("trapezoid", y, x)))
-        dx = joining.diff(x) if x.ndim == 1 else shaping.moveaxis(joining.diff(x, axis=axis), axis, -1)
+        dx = shaping.diff(x) if x.ndim == 1 else shaping.moveaxis(shaping.diff(x, axis=axis), axis, -1)
     y = shaping.moveaxis(y, axis, -1)
     if dx.ndim and dx.shape[-1] != 1:
         return 0.5 * reductions.sum(dx * (y[..., 1:] + y[..., :-1]), -1)
@@ -140,13 +140,13 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     is_integer = dtypes.issubdtype(p.dtype, np.integer)
     limit = ufuncs.true_divide(period, 2) if discont is None else discont
     half = ufuncs.floor_divide(period, 2) if is_integer else ufuncs.true_divide(period, 2)
-    jumps = joining.diff(p, axis=axis)
+    jumps = shaping.diff(p, axis=axis)
     wrapped = ufuncs.remainder(jumps + half, period) - half
     wrapped = where(ufuncs.bitwise_and(wrapped == -half, jumps > 0), half, wrapped)
     corrections = where(ufuncs.absolute(jumps) < limit, 0, wrapped - jumps)
     first = slice_in_dim(p, 0, 1, axis=axis)
     rest = slice_in_dim(p, 1, None, axis=axis)
-    return joining.concatenate((first, rest + cumulative.cumsum(corrections, axis)), axis)
+    return shaping.concatenate((first, rest + cumulative.cumsum(corrections, axis)), axis)
 
 
 def interp(
@@ -194,8 +194,8 @@ def _interp(x: Any, xp: Any, fp: Any, left: Any, right: Any, period: Any, beyond
         period = ufuncs.absolute(period)
         x, xp = ufuncs.remainder(x, period), ufuncs.remainder(xp, period)
         xp, fp = sort((xp, fp), num_keys=1)
-        xp = joining.concatenate((xp[-1:] - period, xp, xp[:1] + period))
-        fp = joining.concatenate((fp[-1:], fp, fp[:1]))
+        xp = shaping.concatenate((xp[-1:] - period, xp, xp[:1] + period))
+        fp = shaping.concatenate((fp[-1:], fp, fp[:1]))
     i = ufuncs.clip(searching.searchsorted(xp, x, side="right"), 1, len(xp) - 1)
     rise = fp[i] - fp[i - 1]
     run = xp[i] - xp[i - 1]
@@ -282,7 +282,7 @@ def cov(
     if not x.shape[0]:
         return shaping.reshape(array([]), (0, 0))
     for z in ys:
-        x = joining.concatenate((x, _rows(z, rowvar, z.ndim < 2 or z.shape[0] == 1)))
+        x = shaping.concatenate((x, _rows(z, rowvar, z.ndim < 2 or z.shape[0] == 1)))
     count = x.shape[1]
     x = x if dtype is None else convert(x, dtypes.check_and_canonicalize_user_dtype(dtype, "cov"))
     if not count:
@@ -293,7 +293,7 @@ def cov(
     norm = _degrees_of_freedom(total[0], count, ddof, w, aweights)
     x = x - mean[:, None]
     other = x if w is None else x * broadcast_to_rank(w, 2)
-    return shaping.squeeze(products.dot(x, complex_parts.conjugate(shaping.transpose(other))) / norm)
+    return shaping.squeeze(products.dot(x, ufuncs.conjugate(shaping.transpose(other))) / norm)
 
 
 @jitted("corrcoef", static=("rowvar", "dtype"))
@@ -306,8 +306,8 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:
         return ufuncs.divide(c, c)
-    deviations = convert(ufuncs.sqrt(complex_parts.real(taking.diag(c))), c.dtype)
+    deviations = convert(ufuncs.sqrt(ufuncs.real(taking.diag(c))), c.dtype)
     c = c / deviations[:, None] / deviations[None]
     if is_complex(c):
-        return from_parts(ufuncs.clip(complex_parts.real(c), -1, 1), ufuncs.clip(complex_parts.imag(c), -1, 1))
+        return from_parts(ufuncs.clip(ufuncs.real(c), -1, 1), ufuncs.clip(ufuncs.imag(c), -1, 1))
     return ufuncs.clip(c, -1, 1)

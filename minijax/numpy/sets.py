@@ -12,7 +12,7 @@ from minijax.base import dtypes
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.indexing.language import PLAIN
-from minijax.numpy import cumulative, joining, reductions, searching, shaping, subscripts, ufuncs
+from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.taking import known, nonzero
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort
@@ -129,11 +129,11 @@ def _inverse(mask: Any, order: Any) -> Any:
 
 def _counts(mask: Any, at: Any, size: int | None) -> Any:
     if size is None:
-        ends = joining.append(at, asarray(mask.size, at.dtype))
+        ends = shaping.append(at, asarray(mask.size, at.dtype))
     else:
         ends = nonzero(mask, size=size + 1)[0]
         ends = _put(ends, _TAIL, where(_take(ends, _TAIL), _take(ends, _TAIL), mask.size), "set")
-    return joining.diff(ends)
+    return shaping.diff(ends)
 
 
 def unique(
@@ -268,7 +268,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
     inverse = None
     if not assume_unique:
         ar1, _, inverse, *_ = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
-    joined = joining.concatenate([ar1, ar2])
+    joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
     result, order = moving.filled_by_value(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
     result = _put(result, order, compare(*_adjacent(aux)), "set")
@@ -309,7 +309,7 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
     """
     ar1, ar2 = values("union1d", ar1, ar2)
     size = _size("union1d", ar1, ar2, size=size)
-    return unique(joining.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
+    return unique(shaping.concatenate([ar1, ar2], None), size=size, fill_value=fill_value)
 
 
 def _padded(x: Any, number: Any, fill: Any) -> Any:
@@ -371,8 +371,8 @@ def _padded_by_default(x: Any, number: Any, fill: Any) -> Any:
 def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, size: int) -> Any:
     end = True
     if assume_unique:
-        joined = joining.concatenate([ar1, ar2])
-        aux = searching.sort(joining.concatenate([ar1, ar2]))
+        joined = shaping.concatenate([ar1, ar2])
+        aux = searching.sort(shaping.concatenate([ar1, ar2]))
     else:
         set1, set2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))
         joined, end = _joined_sets(set1.values, set1.number, set2.values), False
@@ -381,7 +381,7 @@ def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, 
         _, aux = lax_sort.sort((lax.bitwise_not(_take(is_valid, _TAIL)), joined), num_keys=2)
     differs = lax.ne(*_adjacent(aux))
     edges = [moving.reshape(np.bool_(x), (1,)) for x in (True, end)]
-    flag = joining.concatenate([edges[0], differs, edges[1]])
+    flag = shaping.concatenate([edges[0], differs, edges[1]])
     if not assume_unique:
         flag = lax.bitwise_and(is_valid, _put(flag, number, True, "set"))
     is_single = lax.bitwise_and(*_adjacent(flag))
@@ -411,11 +411,11 @@ def setxor1d(
         return _setxor1d_size(ar1, ar2, fill_value, assume_unique=assume_unique, size=size)
     if not assume_unique:
         ar1, ar2 = unique(ar1), unique(ar2)
-    aux = searching.sort(joining.concatenate([ar1, ar2]))
+    aux = searching.sort(shaping.concatenate([ar1, ar2]))
     if not aux.size:
         return aux
     edge = np.ones(1, np.bool_)
-    flag = joining.concatenate([edge, lax.ne(*_adjacent(aux)), edge])
+    flag = shaping.concatenate([edge, lax.ne(*_adjacent(aux)), edge])
     return _take(aux, lax.bitwise_and(*_adjacent(flag)))
 
 
@@ -425,7 +425,7 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
     length = ar1.size + ar2.size
     if assume_unique:
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
-        joined = joining.concatenate([ar1, ar2])
+        joined = shaping.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
         is_valid = moving.filled_by_value((length,), np.bool_(True))
     else:
@@ -477,7 +477,7 @@ def intersect1d(
         ar1, *first1 = unique(ar1, True)
         ar2, *first2 = unique(ar2, True)
         firsts = [*first1, *first2]
-    joined = joining.concatenate([ar1, ar2])
+    joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
     both = lax.eq(*_adjacent(aux))
     common = _take(_take(aux, _HEAD), both)

@@ -9,7 +9,7 @@ from typing import Any
 from minijax.base.dtypes import DTypeLike
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import complex_parts, creation, custom_rules, ranges, shaping, ufuncs
+from minijax.numpy import creation, custom_rules, ranges, shaping, ufuncs
 from minijax.primitives.conv import conv_general_dilated
 from minijax.primitives.dot import PrecisionLike
 from minijax.primitives.moving import broadcast_in_dim
@@ -32,7 +32,7 @@ def _conv(x: Any, y: Any, mode: str, name: str, precision: Any, preferred_elemen
     x, y = (promote_dtypes_inexact if preferred_element_type is None else promote_dtypes)(x, y)
     is_swapped = shapes[0][0] < shapes[1][0]
     if name == "correlate":
-        y = complex_parts.conjugate(y)
+        y = ufuncs.conjugate(y)
     x, y = (y, x) if is_swapped else (x, y)
     if name == "convolve":
         y = shaping.flip(y)

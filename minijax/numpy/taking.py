@@ -20,7 +20,7 @@ from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import creation, cumulative, joining, ranges, searching, shaping, subscripts
+from minijax.numpy import creation, cumulative, ranges, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
@@ -481,7 +481,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | N
     """
     a = value("argwhere", a)
     places_by_axis = nonzero(shaping.atleast_1d(a), size=size, fill_value=fill_value)
-    places = shaping.transpose(joining.vstack(places_by_axis))
+    places = shaping.transpose(shaping.vstack(places_by_axis))
     if a.ndim:
         return places
     return shaping.reshape(subscripts.getitem(places, slice(0, 0)), (places.shape[0], 0))

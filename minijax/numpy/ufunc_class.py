@@ -17,10 +17,9 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import cumulative, custom_rules, logsumexp, reductions, taking, ufuncs, vectorizing
+from minijax.numpy import cumulative, custom_rules, reductions, taking, ufuncs, vectorizing
 from minijax.numpy.creation import asarray, astype, zeros
-from minijax.numpy.joining import append
-from minijax.numpy.shaping import broadcast_to, expand_dims, moveaxis, ravel
+from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.subscripts import getitem, update
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce, structural
 from minijax.primitives.families import scalar_like
@@ -301,7 +300,7 @@ def _logsumexp_reduce(combine: Callable, unit: float | None = None) -> Callable:
     def reduce(a, axis, dtype, keepdims, initial, where):
         a, *initial = promote_args_inexact("logsumexp", *((a,) if initial is None else (a, initial)))
         scaled = [ufuncs.multiply(x, unit) if unit else x for x in (*initial, a)]
-        total, shift = logsumexp.shifted_sum(scaled.pop(), axis, keepdims, where)
+        total, shift = custom_rules.shifted_sum(scaled.pop(), axis, keepdims, where)
         log = lax.add(lax.log(total), astype(shift, typeof(total).dtype))
         log = combine(scaled[0], log) if scaled else log
         return ufuncs.divide(log, unit) if unit else log

@@ -7,7 +7,7 @@ from typing import Any
 
 from minijax.api.vmap import vmap
 from minijax.base import tree
-from minijax.base.source import hide_frames
+from minijax.base.source import boundary
 from minijax.ir.body import check_callable
 from minijax.ir.types import typeof
 from minijax.numpy.creation import asarray
@@ -157,6 +157,7 @@ def _cores_of_present(cores: dict[int, tuple[str, ...]], absent: set[int], signa
     return [names for i, names in cores.items() if i not in absent]
 
 
+@boundary
 def _split_shapes(shapes: list, cores: list[tuple[str, ...]], where: str) -> tuple[list[tuple], dict[str, int]]:
     """The shapes without their core axes, and the sizes of these. Raises ValueError if they do not fit."""
     leads: list[tuple] = []
@@ -168,9 +169,5 @@ def _split_shapes(shapes: list, cores: list[tuple[str, ...]], where: str) -> tup
             )
         split = len(shape) - len(names)
         leads.append(shape[:split])
-        try:
-            check_core(shape[split:], names, sizes, where)
-        except ValueError as error:
-            hide_frames(error)
-            raise
+        check_core(shape[split:], names, sizes, where)
     return leads, sizes

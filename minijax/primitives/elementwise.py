@@ -285,7 +285,7 @@ class Extremum(Elementwise):
     @staticmethod
     def _share(i):
         def rule(t, ans, *operands):
-            return mul(t, _tie_factor(operands[i], ans, operands[1 - i]))
+            return mul(t, div(_where_equal(operands[i], ans, 1, 0), _where_equal(operands[1 - i], ans, 2, 1)))
 
         return rule
 
@@ -300,11 +300,6 @@ class Extremum(Elementwise):
         im = [e.map_to("imag", v, out, part) for v in (x, y)]
         which = e.select(same, e.compare(self.direction, *im, part), ahead, flag, flag)
         return [e.select(which, x, y, flag, out)]
-
-
-def _tie_factor(x: Any, ans: Any, other: Any) -> Any:
-    """1 where `x` is the extremum, 1/2 where both are, 0 elsewhere."""
-    return div(_where_equal(x, ans, 1, 0), _where_equal(other, ans, 2, 1))
 
 
 def _where_equal(x: Any, ans: Any, yes: Any, no: Any) -> Any:

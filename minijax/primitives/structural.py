@@ -56,11 +56,6 @@ def shifted(axes: Sequence[int], by: int = 1) -> _Shape:
     return tuple(a + by for a in axes)
 
 
-def axis_after_insertion(axis: int, d: int) -> int:
-    """The number of an axis after an axis `d` is inserted."""
-    return axis if axis < d else axis + 1
-
-
 def operand_type(x: Any) -> ShapedArray:
     """The type of an operand of a transpose rule: of a `UndefinedPrimal`, or of a known value."""
     return x.aval if is_undefined_primal(x) else typeof(x)

@@ -1,12 +1,9 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
 from minijax.base.dtypes import DTypeLike
-from minijax.random.choices import choice as choice
-from minijax.random.continuous import double_sided_maxwell as double_sided_maxwell
-from minijax.random.continuous import weibull_min as weibull_min
-from minijax.random.counts import binomial as binomial
-from minijax.random.counts import multinomial as multinomial
-from minijax.random.gammas import random_gamma_p as random_gamma_p
+from minijax.random.discrete import binomial as binomial
+from minijax.random.discrete import choice as choice
+from minijax.random.discrete import multinomial as multinomial
 from minijax.random.keys import PRNGKey as PRNGKey
 from minijax.random.keys import clone as clone
 from minijax.random.keys import fold_in as fold_in
@@ -16,6 +13,9 @@ from minijax.random.keys import key_dtype as key_dtype
 from minijax.random.keys import key_impl as key_impl
 from minijax.random.keys import split as split
 from minijax.random.keys import wrap_key_data as wrap_key_data
+from minijax.random.samplers import double_sided_maxwell as double_sided_maxwell
+from minijax.random.samplers import random_gamma_p as random_gamma_p
+from minijax.random.samplers import weibull_min as weibull_min
 from minijax.run.arrays.array import Array
 from minijax.run.arrays.array import ArrayLike
 from minijax.run.arrays.array import Shape
@@ -40,71 +40,6 @@ def categorical(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
-def permutation(
-    key: ArrayLike,
-    x: int | ArrayLike,
-    axis: int = 0,
-    independent: bool = False,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def lognormal(
-    key: ArrayLike,
-    sigma: ArrayLike = ...,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def maxwell(
-    key: ArrayLike,
-    shape: Shape = ...,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def pareto(
-    key: ArrayLike,
-    b: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def rayleigh(
-    key: ArrayLike,
-    scale: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def triangular(
-    key: ArrayLike,
-    left: ArrayLike,
-    mode: ArrayLike,
-    right: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def wald(
-    key: ArrayLike,
-    mean: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def poisson(
-    key: ArrayLike,
-    lam: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
@@ -113,22 +48,19 @@ def geometric(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
-def multivariate_normal(
+def permutation(
     key: ArrayLike,
-    mean: ArrayLike,
-    cov: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    method: str = 'cholesky',
+    x: int | ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
-def orthogonal(
+def poisson(
     key: ArrayLike,
-    n: int,
-    shape: Shape = ...,
+    lam: ArrayLike,
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
-    m: int | None = None,
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
@@ -141,11 +73,33 @@ def ball(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
+def bernoulli(
+    key: ArrayLike,
+    p: ArrayLike = 0.5,
+    shape: Shape | None = None,
+    mode: str = 'low',
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
 def beta(
     key: ArrayLike,
     a: ArrayLike,
     b: ArrayLike,
     shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def bits(
+    key: ArrayLike,
+    shape: Shape = ...,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def cauchy(
+    key: ArrayLike,
+    shape: Shape = ...,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: ShardingLike | None = None,
@@ -162,6 +116,13 @@ def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
     shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def exponential(
+    key: ArrayLike,
+    shape: Shape = ...,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: ShardingLike | None = None,
@@ -191,51 +152,6 @@ def generalized_normal(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
-def loggamma(
-    key: ArrayLike,
-    a: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def t(
-    key: ArrayLike,
-    df: ArrayLike,
-    shape: Shape | None = None,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def bernoulli(
-    key: ArrayLike,
-    p: ArrayLike = 0.5,
-    shape: Shape | None = None,
-    mode: str = 'low',
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def bits(
-    key: ArrayLike,
-    shape: Shape = ...,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def cauchy(
-    key: ArrayLike,
-    shape: Shape = ...,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
-def exponential(
-    key: ArrayLike,
-    shape: Shape = ...,
-    dtype: DTypeLike | None = None,
-    *,
-    out_sharding: ShardingLike | None = None,
-) -> Array: ...
 def gumbel(
     key: ArrayLike,
     shape: Shape = ...,
@@ -251,6 +167,14 @@ def laplace(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
+def loggamma(
+    key: ArrayLike,
+    a: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
 def logistic(
     key: ArrayLike,
     shape: Shape = ...,
@@ -258,9 +182,51 @@ def logistic(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
+def lognormal(
+    key: ArrayLike,
+    sigma: ArrayLike = ...,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def maxwell(
+    key: ArrayLike,
+    shape: Shape = ...,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def multivariate_normal(
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    method: str = 'cholesky',
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
 def normal(
     key: ArrayLike,
     shape: Shape = ...,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: Shape = ...,
+    dtype: DTypeLike | None = None,
+    m: int | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def pareto(
+    key: ArrayLike,
+    b: ArrayLike,
+    shape: Shape | None = None,
     dtype: DTypeLike | None = None,
     *,
     out_sharding: ShardingLike | None = None,
@@ -281,6 +247,32 @@ def randint(
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...
+def rayleigh(
+    key: ArrayLike,
+    scale: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def t(
+    key: ArrayLike,
+    df: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def triangular(
+    key: ArrayLike,
+    left: ArrayLike,
+    mode: ArrayLike,
+    right: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
@@ -296,6 +288,14 @@ def uniform(
     dtype: DTypeLike | None = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
+    *,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def wald(
+    key: ArrayLike,
+    mean: ArrayLike,
+    shape: Shape | None = None,
+    dtype: DTypeLike | None = None,
     *,
     out_sharding: ShardingLike | None = None,
 ) -> Array: ...

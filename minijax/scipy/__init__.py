@@ -3,5 +3,4 @@
 from minijax.base.faces import Face
 
 _MODULES = "cluster fft integrate interpolate linalg ndimage signal sparse special stats".split()
-_FACE = Face(__name__, _MODULES, {}, later=("optimize", "spatial"))
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, {}, _MODULES, later=("optimize", "spatial"))

@@ -11,16 +11,13 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import dims
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.ir.types import typeof
 from minijax.numpy import fft
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.promote import check_arraylike, promote_args_inexact
 from minijax.run.arrays.array import Array
-
-__all__, __dir__ = listing(__name__, "dct dctn idct idctn")
 
 
 def _checked(name: str, x: Any, type: int, norm: str | None) -> Any:
@@ -146,4 +143,4 @@ def idctn(
     return _over_axes(_idct, _checked("idctn", x, type, norm), s, axes, norm)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "dct dctn idct idctn")

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.dispatch.jitted import jitted
 from minijax.run.arrays.array import Array, ArrayLike
-
-__all__, __dir__ = listing(__name__, "trapezoid")
 
 
 @jitted(static=("axis",))
@@ -20,4 +17,4 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     return jnp.trapezoid(y, x, dx, axis)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "trapezoid")

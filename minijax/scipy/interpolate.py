@@ -8,11 +8,8 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.base import tree
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives.promote import check_arraylike
-
-__all__, __dir__ = listing(__name__, "RegularGridInterpolator")
 
 _METHODS = ("linear", "nearest")
 
@@ -135,4 +132,4 @@ def _cells(grid: Sequence[Any], xi: Any) -> tuple[list, list, Any]:
     return cells, distances, is_outside
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "RegularGridInterpolator")

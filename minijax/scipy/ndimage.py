@@ -11,14 +11,11 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import ArrayLike
-
-__all__, __dir__ = listing(__name__, "map_coordinates")
 
 
 def _mirror(index: Any, size: int) -> Any:
@@ -105,4 +102,4 @@ def map_coordinates(
     return _map_coordinates(input, coordinates, order, mode, cval)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "map_coordinates")

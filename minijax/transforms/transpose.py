@@ -31,10 +31,6 @@ def linear_variables(jaxpr: Jaxpr, linear: Sequence[bool]) -> set[Var]:
     return variables
 
 
-def _rebind(eqn: JaxprEqn, operands: Sequence) -> list:
-    return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
-
-
 @stack.deep
 def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence, unwanted: Sequence[Var] = ()) -> list:
     """Returns the cotangents of the inputs that are `UndefinedPrimal` (None for others), given those of the results.
@@ -50,7 +46,7 @@ def backward(jaxpr: Jaxpr, consts: Sequence, args: Sequence, cts_out: Sequence, 
         if not linear.isdisjoint(eqn.invars):
             continue
         with eqn.context():
-            results = _rebind(eqn, values_of(eqn.invars, env))
+            results = eqn.primitive.rebind(state.current_trace(), values_of(eqn.invars, env), eqn.params)
         env.update(zip(eqn.outvars, results, strict=True))
     undefined: dict[Aval, UndefinedPrimal] = {}  # one for each type
     for v in linear:

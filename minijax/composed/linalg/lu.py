@@ -1,4 +1,4 @@
-"""The LU decomposition, and linear solves by it."""
+"""The LU and QR decompositions, linear solves, and products of Householder reflectors."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import cache
+from minijax.base import cache, dtypes
 from minijax.base.symbolic.dimension import min_dim
-from minijax.composed.linalg.matrices import dot, map_over_batch, take_rows, tril, triu
+from minijax.composed.linalg.matrices import adjoint, dot, map_over_batch, take_columns, take_rows, tril, triu, typed
 from minijax.composed.linalg.routines import GPU, INT32, Linalg, nan_unless_succeeded, status_type
 from minijax.composed.linalg.triangular import triangular_solve
 from minijax.dispatch.jitted import jitted
 from minijax.higher.custom_solve import linear_solve
+from minijax.higher.fori_loop import fori_loop
 from minijax.indexing.reading import from_front
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis
@@ -23,12 +24,12 @@ from minijax.primitives.convert import stop_gradient
 from minijax.primitives.counting import eye, iota
 from minijax.primitives.dot import Precision, dot_general
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim
-from minijax.primitives.elementwise import add
-from minijax.primitives.families import Kinds, scalar_like
+from minijax.primitives.elementwise import add, conj, mul, real, sub
+from minijax.primitives.families import Kinds, emit, is_complex, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
 from minijax.primitives.sort import sort_key_val
-from minijax.primitives.structural import pad, squeeze
+from minijax.primitives.structural import concatenate, pad, squeeze
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.transforms.batch import batch_flat, move_batch_dim
 
@@ -209,3 +210,249 @@ def solve(a: Any, b: Any) -> Any:
     columns = Axis(None, typeof(b).shape[-1])
     (x,), (d,) = batch_flat(lambda b: [single(b)], columns, [b], [typeof(b).ndim - 1])
     return move_batch_dim(x, d, n - 1, columns)
+
+
+# ---- reflectors -------------------------------------------------------------------------------------
+
+
+class HouseholderProduct(Linalg):
+    """The leading columns of products of reflectors, whose vectors are stored below the diagonal of matrices."""
+
+    name = "householder_product"
+    ranks = (2, 1)
+
+    def results(self, a, taus):
+        m, n = a.shape[-2:]
+        if m < n:
+            raise ValueError(
+                "The first argument to householder_product must have at least as many rows as columns, got "
+                f"shape {a.shape}"
+            )
+        if taus.shape[-1] > n:
+            raise ValueError(
+                "The second argument to householder_product must not have more rows than the minimum of the "
+                f"first argument's rows and columns, got shapes {a.shape} and {taus.shape}."
+            )
+        return [((m, n), a.dtype)]
+
+    def lower(self, e, ins, outs, a, taus):
+        routines = dict(cpu=("orgqr", {}), gpu=("solver_orgqr_ffi", {}))
+        routines["tpu"] = "ProductOfElementaryHouseholderReflectors", {"api_version": 1}
+        return self.routine(e, [a, taus], ins, outs, aliases={0: 0}, **routines)
+
+
+class Ormqr(Linalg):
+    """Products of matrices with a product of reflectors, or its adjoint."""
+
+    name = "ormqr"
+    ranks = (2, 1, 2)
+
+    def results(self, a, taus, c, *, left, transpose):
+        if c.shape[-2 if left else -1] != a.shape[-2]:
+            side = "rows" if left else "columns"
+            raise ValueError(
+                f"ormqr with left={left} expects c to have the same number of {side} as the Householder "
+                f"matrix a has rows. Got a shape {a.shape} and c shape {c.shape}."
+            )
+        return [(c.shape[-2:], c.dtype)]
+
+    def lower(self, e, ins, outs, a, taus, c, *, left, transpose):
+        if e.platform == "tpu":
+            return emit(e, _reflected, ins, [a, taus, c], left=left, transpose=transpose)
+        config = {"left": left, "transpose": transpose}
+        routines = dict(cpu=("ormqr", config), gpu=("solver_ormqr_ffi", config))
+        return self.routine(e, [a, taus, c], ins, outs, aliases={2: 0}, **routines)
+
+
+def _reflected(a: Any, taus: Any, c: Any, left: bool, transpose: bool) -> list:
+    """Applies the reflectors to `c` one after the other."""
+    ndim, (m, n) = typeof(a).ndim, typeof(a).shape[-2:]
+    count, batch = typeof(taus).shape[-1], tuple(range(ndim - 2))
+    vectors = add(tril(a, -1), moving.broadcast_to_shape(eye(m, n, typeof(a).dtype, ndim), typeof(a).shape))
+    taus = conj(taus) if transpose and is_complex(taus) else taus
+    last = dtypes.default_int_dtype().type(count - 1)
+
+    def column(x, axis):
+        return moving.expand_dims(x, (axis,))
+
+    def apply(i, c):
+        i = i if left == transpose else sub(last, i)
+        tau = dynamic_index_in_dim(taus, i, ndim - 2, keepdims=False)
+        v = dynamic_index_in_dim(vectors, i, ndim - 1, keepdims=False)
+        conjugated = conj(v) if is_complex(v) else v
+        if left:
+            w = dot_general(conjugated, c, (((ndim - 2,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
+            outer = mul(column(v, ndim - 1), column(w, ndim - 2))
+        else:
+            w = dot_general(c, v, (((ndim - 1,), (ndim - 2,)), (batch, batch)), Precision.HIGHEST)
+            outer = mul(column(w, ndim - 1), column(conjugated, ndim - 2))
+        return sub(c, mul(moving.expand_dims(tau, (ndim - 2, ndim - 1)), outer))
+
+    return [fori_loop(0, count, apply, c)]
+
+
+householder_product_p, ormqr_p = HouseholderProduct(), Ormqr()
+
+
+def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
+    """Computes the leading columns of the product of the reflectors 1 - tau v vᴴ.
+
+    Their vectors v are stored below the diagonal of `a`; on the diagonal, v is 1.
+    """
+    return householder_product_p.bind(a, taus)
+
+
+def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, transpose: bool = False) -> Array:
+    """Computes Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the full product Q of the reflectors in `a`.
+
+    `householder_product` computes the leading columns of Q.
+    """
+    return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
+
+
+# ---- QR ---------------------------------------------------------------------------------------------
+
+
+class Geqrf(Linalg):
+    """The factor R with the reflectors of Q below its diagonal, and their scales."""
+
+    name = "geqrf"
+    multiple_results = True
+
+    def results(self, x):
+        return [(x.shape[-2:], x.dtype), ((min_dim(*x.shape[-2:]),), x.dtype)]
+
+    def lower(self, e, ins, outs, x):
+        routines = dict(cpu=("geqrf", {}), gpu=("solver_geqrf_ffi", {}), tpu=("Qr", {"api_version": 1}))
+        return self.routine(e, [x], ins, outs, aliases={0: 0}, **routines)
+
+
+class Geqp3(Linalg):
+    """As `geqrf`, with column pivoting, and the permutation of columns, counted from 1."""
+
+    name = "geqp3"
+    multiple_results = True
+    ranks = (2, 1)
+
+    def check(self, avals):
+        return avals[0].shape[:-2]
+
+    def results(self, x, free, *, use_magma):
+        return [(x.shape[-2:], x.dtype), (free.shape[-1:], INT32), ((min_dim(*x.shape[-2:]),), x.dtype)]
+
+    def lower(self, e, ins, outs, x, free, *, use_magma):
+        magma = {None: "auto", True: "on", False: "off"}[use_magma]
+        routines = dict(cpu=("geqp3", {}), gpu=("hybrid_geqp3", {"magma": magma}))
+        return self.routine(e, [x, free], ins, outs, aliases={0: 0, 1: 1}, **routines)
+
+
+geqrf_p, geqp3_p = Geqrf(), Geqp3()
+
+
+class QR(Linalg):
+    """The orthonormal and the upper triangular factor; with pivoting, also the order of columns."""
+
+    name = "qr"
+    multiple_results = True
+
+    def results(self, x, *, pivoting, full_matrices, use_magma):
+        m, n = x.shape[-2:]
+        k = m if full_matrices else min_dim(m, n)
+        factors = [((m, k), x.dtype), ((k, n), x.dtype)]
+        return [*factors, ((n,), INT32)] if pivoting else factors
+
+    def lower(self, e, ins, outs, x, **how):
+        return emit(e, _factored, ins, [x], **how)
+
+    def jvp(self, primals, tangents, *, pivoting, full_matrices, **how):
+        x, dx = moving.as_array_or_constant(primals[0]), moving.as_array_or_constant(tangents[0])
+        m, n = typeof(x).shape[-2:]
+        q, r, *order = self.bind(x, pivoting=pivoting, full_matrices=full_matrices, **how)
+        if pivoting:
+            (dx,) = map_over_batch(lambda *xs: [take_columns(*xs)], typeof(x).shape[:-2])(dx, order[0])
+        if m < n:
+            pushed = _push_wide(x, dx, q, r)
+        else:
+            pushed = (_push_full if m > n and full_matrices else _push_thin)(dx, q, r)
+        return [q, r, *order], [*pushed, *map(Zero.from_primal_value, order)]
+
+
+def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | None) -> list:
+    (*batch, m, n), dtype = typeof(x).shape, typeof(x).dtype
+    k = m if full_matrices else min_dim(m, n)
+    if not m or not n:
+        unit = moving.broadcast_to_shape(eye(m, k, dtype, typeof(x).ndim), (*batch, m, k))
+        empty = [unit, moving.filled_by_value((*batch, k, n), scalar_like(x, 0))]
+        return [*empty, moving.filled_by_value((*batch, n), INT32.type(0))] if pivoting else empty
+    if pivoting:
+        free = moving.filled_by_value((*batch, n), INT32.type(0))
+        packed, order, taus = geqp3_p.bind(x, free, use_magma=use_magma)
+        order = sub(order, scalar_like(order, 1))
+    else:
+        packed, taus = geqrf_p.bind(x)
+    if m < n:
+        q = householder_product(packed[..., :m], taus)
+    elif full_matrices:
+        growth = [(0, 0, 0)] * (len(batch) + 1) + [(0, m - n, 0)]
+        q = householder_product(pad(packed, scalar_like(x, 0), growth), taus)
+    else:
+        q = householder_product(packed, taus)
+        packed = packed[..., :n, :]
+    factors = [q, triu(packed)]
+    return [*factors, order] if pivoting else factors
+
+
+def _push_thin(dx: Any, q: Any, r: Any) -> tuple:
+    """Tangents of the factors of matrices with at least as many rows as columns (Walter & Lehmann 2010)."""
+    ndim, n = typeof(q).ndim, typeof(r).shape[-1]
+    ratio = triangular_solve(r, dx)
+    inner = dot(adjoint(q), ratio)
+    lower = tril(inner, -1)
+    rotation = sub(lower, adjoint(lower))
+    unit = eye(n, n, typeof(inner).dtype, ndim)
+    # The imaginary part of the diagonal belongs to q, because the diagonal of r is real.
+    rest = sub(inner, typed(real(inner), inner) if is_complex(inner) else inner)
+    rotation = add(rotation, mul(unit, rest))
+    dq = add(dot(q, sub(rotation, inner)), ratio)
+    return dq, dot(sub(inner, rotation), r)
+
+
+def _push_wide(x: Any, dx: Any, q: Any, r: Any) -> tuple:
+    """Tangents of the factors of matrices with more columns than rows."""
+    m = typeof(x).shape[-2]
+    rest, first, more = x[..., m:], dx[..., :m], dx[..., m:]
+    dq, dr = _push_thin(first, q, r[..., :m])
+    dr_rest = add(dot(adjoint(dq), rest), dot(adjoint(q), more))
+    return dq, concatenate([dr, dr_rest], typeof(x).ndim - 1)
+
+
+def _push_full(dx: Any, q: Any, r: Any) -> tuple:
+    """Tangents of the full factors of matrices with more rows than columns, where q has columns orthogonal to x."""
+    ndim, m, n = typeof(dx).ndim, *typeof(dx).shape[-2:]
+    thin = q[..., :n]
+    dq, dr = _push_thin(dx, thin, r[..., :n, :])
+    upper, lower = thin[..., :n, :], thin[..., n:, :]
+    more = q[..., n:]
+    d_upper, d_lower = dq[..., :n, :], dq[..., n:, :]
+    factors, _, order = lu(sub(upper, eye(n, n, typeof(q).dtype, ndim)))
+    y = lu_solve(factors, order, adjoint(lower), 2)
+    yt = adjoint(y)
+    dq_y = dot(dq, y)
+    slope = add(thin, dot(more, yt))
+    change = sub(d_lower, dot(yt, d_upper))
+    d_more = sub(dq_y, dot(slope, adjoint(change)))
+    dq = concatenate([dq, d_more], ndim - 1)
+    zeros = moving.filled_by_value((*typeof(dx).shape[:-2], m - n, n), scalar_like(dx, 0))
+    return dq, concatenate([dr, zeros], ndim - 2)
+
+
+qr_p = QR()
+
+
+def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_magma: bool | None = None) -> tuple:
+    """Computes the QR decomposition x = q r, with orthonormal columns of q and upper triangular r.
+
+    With the columns of x in the order p, x[:, p] = q r and the diagonal of r decreases in absolute value. Without
+    `full_matrices`, q has as many columns as the smaller side of x. `use_magma` selects MAGMA for pivoting on GPUs.
+    """
+    return tuple(qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma))

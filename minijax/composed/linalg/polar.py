@@ -9,8 +9,8 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.composed.arrays.index_in_dim import dynamic_index_in_dim
 from minijax.composed.arrays.selecting import where
+from minijax.composed.linalg.lu import qr
 from minijax.composed.linalg.matrices import adjoint, dot_highest, symmetrized, transposed, typed
-from minijax.composed.linalg.qr import qr
 from minijax.composed.linalg.triangular import cholesky, triangular_solve
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop

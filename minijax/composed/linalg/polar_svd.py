@@ -9,9 +9,9 @@ from typing import Any
 from minijax.base import dtypes
 from minijax.composed.arrays.selecting import where
 from minijax.composed.linalg.eigen import eigh
+from minijax.composed.linalg.lu import qr
 from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot_highest, typed
 from minijax.composed.linalg.polar import norm, qdwh
-from minijax.composed.linalg.qr import qr
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax

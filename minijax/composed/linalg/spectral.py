@@ -14,9 +14,9 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.composed.arrays.selecting import where
+from minijax.composed.linalg.lu import qr
 from minijax.composed.linalg.matrices import adjoint, along, diagonal, dot_highest, symmetrized, take_columns, typed
 from minijax.composed.linalg.polar import norm, qdwh
-from minijax.composed.linalg.qr import qr
 from minijax.higher.cond import switch
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof

@@ -2,7 +2,6 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__, (), {}, later="pytree_serialization pytree_serialization_utils serialization tensorstore_impl".split()
+__getattr__, __dir__ = _FACE = Face(
+    __name__, {}, later="pytree_serialization pytree_serialization_utils serialization tensorstore_impl".split()
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,11 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
+    "minijax.experimental.colocated_python.api: colocated_cpu_devices colocated_python colocated_python_class",
     ("api", "func", "obj", "serialization"),
-    """
-minijax.experimental.colocated_python.api: colocated_cpu_devices colocated_python colocated_python_class
-""",
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

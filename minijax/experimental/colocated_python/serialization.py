@@ -2,11 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    """
-minijax.run.clients.client: DeviceList
-""",
-)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, "minijax.run.clients.client: DeviceList")

@@ -2,5 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {"minijax.run.programs.disk_cache": "reset_cache set_cache_dir"})
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, {"minijax.run.programs.disk_cache": "reset_cache set_cache_dir"})

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    ("fuser", "mosaic_gpu", "ops", "tpu", "tpu_sc", "triton"),
     """
 minijax.kernels.blocks: BlockDim BlockSpec Blocked BoundedSlice Buffered CostEstimate Element GridSpec Indirect
     RevisitMode Squeezed no_block_spec squeezed
@@ -25,6 +24,7 @@ minijax.kernels.parameters: CompilerParams
 minijax.kernels.primitive: pallas_call_p
 minijax.primitives.gather_dims: Slice
 """,
+    ("fuser", "mosaic_gpu", "ops", "tpu", "tpu_sc", "triton"),
     deprecated={
         "jax.experimental.pallas.{0} is deprecated. Use jax.experimental.pallas.triton.{0} instead.": """
 minijax.kernels.operations.asm: dot
@@ -42,4 +42,3 @@ minijax.kernels.operations.helpers: debug_checks_enabled=enable_debug_checks
     """,
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

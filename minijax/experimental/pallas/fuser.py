@@ -2,11 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
-minijax.kernels.fuser.blocks: BlockIndexTransform
+minijax.kernels.fuser.rules: BlockIndexTransform
 minijax.kernels.fuser.custom: custom_fusion
 minijax.kernels.fuser.evaluate: evaluate
 minijax.kernels.fuser.fuse: fuse
@@ -15,4 +14,3 @@ minijax.kernels.fuser.specs: make_scalar_prefetch_handler pull_block_spec push_b
 minijax.kernels.fuser.values: get_fusion_values get_stateful_input_fusion_values get_stateful_output_fusion_values
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,11 +1,11 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.kernels.fuser.blocks import BlockIndexTransform as BlockIndexTransform
 from minijax.kernels.fuser.custom import custom_fusion as custom_fusion
 from minijax.kernels.fuser.evaluate import evaluate as evaluate
 from minijax.kernels.fuser.fuse import fuse as fuse
 from minijax.kernels.fuser.fusion import Fusion as Fusion
 from minijax.kernels.fuser.fusion import fusible as fusible
+from minijax.kernels.fuser.rules import BlockIndexTransform as BlockIndexTransform
 from minijax.kernels.fuser.specs import make_scalar_prefetch_handler as make_scalar_prefetch_handler
 from minijax.kernels.fuser.specs import pull_block_spec as pull_block_spec
 from minijax.kernels.fuser.specs import push_block_spec as push_block_spec

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     {},
     missing={
         "jax.experimental.pallas.mosaic_gpu.{0} is not there: Mosaic does not lower kernels for GPUs here. Use "
@@ -26,4 +25,3 @@ _FACE = Face(
     """
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

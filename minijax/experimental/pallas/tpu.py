@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.blocks: PrefetchScalarGridSpec
 minijax.kernels.chips: ChipVersion TpuInfo get_tpu_info get_tpu_info_for_chip is_tpu_device
@@ -37,4 +36,3 @@ minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_sig
 """
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.operations.sparse: PackFormat addupdate_scatter all_reduce_ffs all_reduce_population_count bitcast
     cummax cumsum load_gather pack scan_count sort_key_val store_scatter subcore_barrier unpack
@@ -16,4 +15,3 @@ minijax.kernels.subcores: ScalarSubcoreMesh VectorSubcoreMesh get_sparse_core_in
     """
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.operations.asm: approx_tanh dot elementwise_inline_asm
 minijax.kernels.operations.atomics: atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg
@@ -15,4 +14,3 @@ minijax.kernels.operations.values: max_contiguous
 minijax.kernels.parameters: CompilerParams=TritonParams
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

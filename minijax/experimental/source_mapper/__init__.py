@@ -4,5 +4,4 @@ from minijax.base.faces import Face
 
 _NAMES = """minijax.interop.source_maps: MappingsGenerator Pass SourceMap SourceMapDump all_passes
     canonicalize_filename create_mlir_sourcemap filter_passes generate_sourcemaps register_pass"""
-_FACE = Face(__name__, ("common", "generate_map", "hlo", "jaxpr", "mlir"), _NAMES)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, _NAMES, ("common", "generate_map", "hlo", "jaxpr", "mlir"))

@@ -4,5 +4,4 @@ from minijax.base.faces import Face
 
 _NAMES = """minijax.interop.source_maps: CompileFn GenerateDumpFn Pass SourceMapDump all_passes filter_passes
     register_pass"""
-_FACE = Face(__name__, (), _NAMES)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, _NAMES)

@@ -2,5 +2,6 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), {"minijax.interop.source_maps": "SourceMapGeneratorFn generate_sourcemaps"})
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(
+    __name__, {"minijax.interop.source_maps": "SourceMapGeneratorFn generate_sourcemaps"}
+)

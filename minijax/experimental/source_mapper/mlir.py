@@ -4,5 +4,4 @@ from minijax.base.faces import Face
 
 _NAMES = """minijax.interop.source_maps: CALLSITE_REGEX LOC_REGEX Location Redirect SCOPED_REGEX SRC_REGEX
     create_mlir_sourcemap parse_mlir_locations"""
-_FACE = Face(__name__, (), _NAMES)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, _NAMES)

@@ -4,9 +4,8 @@ from minijax.base.faces import Face
 from minijax.experimental.sparse import methods as _methods  # noqa: F401 (gives BCOO and BCSR their operators)
 from minijax.experimental.sparse.bcoo_names import BCOO_FUNCTIONS
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    "ad api bcoo bcsr coo csr linalg random transform util".split(),
     """
 minijax.experimental.sparse._base: JAXSparse
 minijax.experimental.sparse.bcoo_array: BCOO
@@ -23,6 +22,6 @@ minijax.experimental.sparse.csr: CSC CSR csr_fromdense csr_fromdense_p csr_matma
     csr_todense csr_todense_p
 """
     + BCOO_FUNCTIONS,
+    "ad api bcoo bcsr coo csr linalg random transform util".split(),
     later=("test_util",),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

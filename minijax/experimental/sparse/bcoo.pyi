@@ -29,13 +29,13 @@ from minijax.experimental.sparse.bcoo_multiply import bcoo_multiply_dense as bco
 from minijax.experimental.sparse.bcoo_multiply import bcoo_multiply_sparse as bcoo_multiply_sparse
 from minijax.experimental.sparse.bcoo_shapes import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
 from minijax.experimental.sparse.bcoo_shapes import bcoo_concatenate as bcoo_concatenate
+from minijax.experimental.sparse.bcoo_shapes import bcoo_dynamic_slice as bcoo_dynamic_slice
+from minijax.experimental.sparse.bcoo_shapes import bcoo_gather as bcoo_gather
 from minijax.experimental.sparse.bcoo_shapes import bcoo_reduce_sum as bcoo_reduce_sum
 from minijax.experimental.sparse.bcoo_shapes import bcoo_reshape as bcoo_reshape
 from minijax.experimental.sparse.bcoo_shapes import bcoo_rev as bcoo_rev
+from minijax.experimental.sparse.bcoo_shapes import bcoo_slice as bcoo_slice
 from minijax.experimental.sparse.bcoo_shapes import bcoo_squeeze as bcoo_squeeze
-from minijax.experimental.sparse.bcoo_slices import bcoo_dynamic_slice as bcoo_dynamic_slice
-from minijax.experimental.sparse.bcoo_slices import bcoo_gather as bcoo_gather
-from minijax.experimental.sparse.bcoo_slices import bcoo_slice as bcoo_slice
 
 __all__ = [
     "BCOO", "BCOOProperties", "Buffer", "CUSPARSE_DATA_DTYPES", "CUSPARSE_INDEX_DTYPES", "bcoo_broadcast_in_dim",

@@ -9,7 +9,7 @@ from minijax.api.jit import eval_shape, jit
 from minijax.base import tree
 from minijax.calls.custom_derivatives import custom_jvp_call_p
 from minijax.dispatch.jit import jit_p
-from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcoo_slices, bcsr, transform
+from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcsr, transform
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
@@ -152,12 +152,12 @@ for _primitive, _function in {
     lax.stack_p: _stack,
     lax.conv_general_dilated_p: bcoo_multiply.bcoo_conv_general_dilated,
     lax.dot_general_p: bcoo_dot_general,
-    lax.dynamic_slice_p: lambda mat, *starts, slice_sizes: bcoo_slices.bcoo_dynamic_slice(mat, starts, slice_sizes),
-    lax.gather_p: bcoo_slices.bcoo_gather,
+    lax.dynamic_slice_p: lambda mat, *starts, slice_sizes: bcoo_shapes.bcoo_dynamic_slice(mat, starts, slice_sizes),
+    lax.gather_p: bcoo_shapes.bcoo_gather,
     lax.reduce_sum_p: _reduce_sum,
     lax.reshape_p: bcoo_shapes.bcoo_reshape,
     lax.rev_p: bcoo_shapes.bcoo_rev,
-    lax.slice_p: bcoo_slices.bcoo_slice,
+    lax.slice_p: bcoo_shapes.bcoo_slice,
     lax.squeeze_p: bcoo_shapes.bcoo_squeeze,
 }.items():
     transform.sparse_rules_bcoo[_primitive] = _of_arrays(_function)

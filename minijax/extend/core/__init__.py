@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    ("primitives",),
     """
 minijax.ir.types: AbstractToken
 minijax.ir.jaxpr: ClosedJaxpr DebugInfo DropVar Jaxpr JaxprEqn Literal Var jaxprs_in_params subjaxprs
@@ -23,5 +22,5 @@ minijax.interop.introspection: Effects TraceTag array_types find_top_trace gensy
     unsafe_am_i_under_a_vmap_DO_NOT_USE=unsafe_am_i_under_a_vmap
     unsafe_get_axis_names_DO_NOT_USE=unsafe_get_axis_names valid_jaxtype
 """,
+    ("primitives",),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

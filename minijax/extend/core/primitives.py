@@ -8,9 +8,8 @@ _UNLISTED = """
     unstack_p
 """.split()
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     {
         "minijax.lax": " ".join(name for name in dir(lax) if name.endswith("_p") and name not in _UNLISTED),
         "minijax.lax.linalg": """
@@ -18,7 +17,7 @@ _FACE = Face(
         tridiagonal_p tridiagonal_solve_p
     """,
         "minijax.composed.random": "random_bits_p random_fold_in_p random_seed_p random_split_p",
-        "minijax.random.gammas": "random_gamma_p",
+        "minijax.random.samplers": "random_gamma_p",
         "minijax.dispatch.jit": "jit_p",
         "minijax.interop.calls": "call_p closed_call_p",
         "minijax.calls.remat": "name_p remat_p",
@@ -30,4 +29,3 @@ _FACE = Face(
     },
     partial=True,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

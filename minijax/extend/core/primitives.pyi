@@ -17,13 +17,13 @@ from minijax.composed.linalg.eigen import Eigh
 from minijax.composed.linalg.eigen import Hessenberg
 from minijax.composed.linalg.eigen import Schur
 from minijax.composed.linalg.eigen import Tridiagonal
+from minijax.composed.linalg.lu import HouseholderProduct
 from minijax.composed.linalg.lu import LU
-from minijax.composed.linalg.qr import HouseholderProduct
-from minijax.composed.linalg.qr import QR
+from minijax.composed.linalg.lu import QR
 from minijax.composed.linalg.svd import SVD
 from minijax.composed.linalg.triangular import Cholesky
 from minijax.composed.linalg.triangular import TriangularSolve
-from minijax.composed.linalg.tridiagonal import TridiagonalSolve
+from minijax.composed.linalg.triangular import TridiagonalSolve
 from minijax.composed.random import RandomBits
 from minijax.composed.random import RandomFoldIn
 from minijax.composed.random import RandomSeed
@@ -114,7 +114,7 @@ from minijax.primitives.window import SelectAndGatherAdd
 from minijax.primitives.window import SelectAndScatter
 from minijax.primitives.window import SelectAndScatterAdd
 from minijax.primitives.zeros import add_any_p as add_jaxvals_p
-from minijax.random.gammas import random_gamma_p as random_gamma_p
+from minijax.random.samplers import random_gamma_p as random_gamma_p
 
 __all__ = [
     "abs_p", "acos_p", "acosh_p", "add_jaxvals_p", "add_p", "after_all_p", "all_gather_p", "all_to_all_p", "and_p",

@@ -2,12 +2,11 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    ("dialects", "ir", "passmanager"),
     """
 jaxlib._jax.mlir: deserialize_portable_artifact hlo_to_stablehlo refine_polymorphic_shapes serialize_portable_artifact
 minijax.interop.contexts: lower_with_sharding_in_types
 """,
+    ("dialects", "ir", "passmanager"),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

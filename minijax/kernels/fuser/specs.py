@@ -13,20 +13,24 @@ from minijax.calls.call import Inlined
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.trace import constants_to_inputs, trace_to_jaxpr, values_of
 from minijax.kernels.blocks import BlockSpec, no_block_spec
-from minijax.kernels.fuser.blocks import (
+from minijax.kernels.fuser.custom import custom_fusion_p
+from minijax.kernels.fuser.rules import (
     KEY,
     OF_STEP,
     Applied,
     BlockIndexTransform,
+    Site,
     clamped,
+    evaluated,
     from_spec,
     is_squeezed,
+    pulled,
+    pushed,
     shape_in_kernel,
+    shifted,
     size,
     to_spec,
 )
-from minijax.kernels.fuser.custom import custom_fusion_p
-from minijax.kernels.fuser.rules import Site, evaluated, pulled, pushed, shifted
 from minijax.transforms.prune import prune_fresh
 
 Blocks = dict[Var, "BlockIndexTransform | None"]

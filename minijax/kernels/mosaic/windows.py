@@ -188,7 +188,7 @@ def write_transforms(k: Kernel, mapping: GridMapping) -> None:
 
 def _write_transform(k: Kernel, mapping: GridMapping, number: int, block: BlockMapping) -> None:
     avals = mapping.index_map_avals
-    scalars = [a for a in avals if not _is_number(a)]
+    scalars = [a for a in avals if hasattr(a, "inner_aval")]
     types = [I32] * len(mapping.grid) + [type_of_memory(a) for a in scalars]
 
     rank = len(stored_shape(block.sizes, block.array_aval.dtype))
@@ -204,7 +204,3 @@ def _write_transform(k: Kernel, mapping: GridMapping, number: int, block: BlockM
         return [*numbers, *[zero] * (rank - len(numbers))]
 
     k.function(f"func.func @transform_{number}", types, body, "func.return", [I32] * rank)
-
-
-def _is_number(aval: Any) -> bool:
-    return not hasattr(aval, "inner_aval")

@@ -90,14 +90,10 @@ def text_of(arg: Any, name: Callable) -> str:
         return "(" + ", ".join(text_of(a, name) for a in arg) + ")"
     if type(arg) is SelectedRef:
         return f"{text_of(arg.refs, name)}{{select({name(arg.index, False)})}}"
-    if is_view(arg) or _is_ref_atom(arg):
+    if is_view(arg) or hasattr(getattr(arg, "aval", None), "inner_aval"):
         ref, path, arrays = parts_of(arg)
         return view_text(ref, path, arrays, name)
     return name(arg, False)
-
-
-def _is_ref_atom(arg: Any) -> bool:
-    return hasattr(getattr(arg, "aval", None), "inner_aval")
 
 
 def view_of_tangent(view: Any, tangent: Any) -> Any:

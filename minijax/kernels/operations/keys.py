@@ -12,7 +12,7 @@ from minijax import random
 from minijax.composed.random import PRNGImpl, register
 from minijax.kernels.grid import program_id
 from minijax.kernels.operations.tpu import prng_random_bits, prng_seed
-from minijax.numpy.joining import concatenate
+from minijax.numpy.shaping import concatenate
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
 from minijax.primitives.moving import broadcast_in_dim

@@ -13,13 +13,12 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.kernels.grid import INDEX, dynamic_grid_dim
 from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.mosaic.call import mesh_around
-from minijax.kernels.simulator.flow import allocate, memory_names
 from minijax.kernels.simulator.machine import Core, Machine, Run
 from minijax.kernels.simulator.meeting import Meeting
 from minijax.kernels.simulator.memories import Buffer
 from minijax.kernels.simulator.options import InterpretParams, check_options
 from minijax.kernels.simulator.plans import Builder, Step, plan_of
-from minijax.kernels.simulator.rules import RULES
+from minijax.kernels.simulator.rules import RULES, allocate, memory_names
 from minijax.kernels.simulator.steps import Block, Moves, parallel_orders, points_of, run_steps
 from minijax.run.programs.host_calls import HostCall
 from minijax.run.programs.inline import InlineProgram

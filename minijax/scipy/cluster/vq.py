@@ -7,13 +7,10 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.numpy import linalg
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.arrays.array import ArrayLike
-
-__all__, __dir__ = listing(__name__, "vq")
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Any, Any]:
@@ -34,4 +31,4 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     return nearest, vmap(operator.getitem)(distances, nearest)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "vq")

@@ -2,18 +2,15 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.scipy.linalg.systems: cho_factor cho_solve cholesky det inv lu_factor lu_solve solve solve_triangular
-minijax.scipy.linalg.factors: eigh hessenberg lu polar qr qr_multiply rsf2csf schur svd
-minijax.scipy.linalg.exponential: expm expm_frechet
-minijax.scipy.linalg.functions: funm solve_sylvester sqrtm
+minijax.scipy.linalg.factors: eigh expm expm_frechet funm hessenberg lu polar qr qr_multiply rsf2csf schur
+    solve_sylvester sqrtm svd
 minijax.scipy.linalg.tridiagonal: eigh_tridiagonal
 minijax.scipy.linalg.windows: block_diag circulant companion convolution_matrix fiedler fiedler_companion hankel leslie
     toeplitz
 minijax.scipy.linalg.named_matrices: dft hadamard helmert hilbert invhilbert invpascal pascal
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -1,8 +1,9 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.scipy.linalg.exponential import expm as expm
-from minijax.scipy.linalg.exponential import expm_frechet as expm_frechet
 from minijax.scipy.linalg.factors import eigh as eigh
+from minijax.scipy.linalg.factors import expm as expm
+from minijax.scipy.linalg.factors import expm_frechet as expm_frechet
+from minijax.scipy.linalg.factors import funm as funm
 from minijax.scipy.linalg.factors import hessenberg as hessenberg
 from minijax.scipy.linalg.factors import lu as lu
 from minijax.scipy.linalg.factors import polar as polar
@@ -10,10 +11,9 @@ from minijax.scipy.linalg.factors import qr as qr
 from minijax.scipy.linalg.factors import qr_multiply as qr_multiply
 from minijax.scipy.linalg.factors import rsf2csf as rsf2csf
 from minijax.scipy.linalg.factors import schur as schur
+from minijax.scipy.linalg.factors import solve_sylvester as solve_sylvester
+from minijax.scipy.linalg.factors import sqrtm as sqrtm
 from minijax.scipy.linalg.factors import svd as svd
-from minijax.scipy.linalg.functions import funm as funm
-from minijax.scipy.linalg.functions import solve_sylvester as solve_sylvester
-from minijax.scipy.linalg.functions import sqrtm as sqrtm
 from minijax.scipy.linalg.named_matrices import dft as dft
 from minijax.scipy.linalg.named_matrices import hadamard as hadamard
 from minijax.scipy.linalg.named_matrices import helmert as helmert

@@ -10,7 +10,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import random
 from minijax.base import dtypes
-from minijax.composed.linalg.tridiagonal import tridiagonal_solve
+from minijax.composed.linalg.triangular import tridiagonal_solve
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.while_loop import while_loop

@@ -10,7 +10,7 @@ import minijax.numpy as jnp
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.vectorizing import vectorize
-from minijax.primitives.conv_variants import conv_general_dilated_patches
+from minijax.primitives.conv import conv_general_dilated_patches
 from minijax.primitives.dot import Precision
 from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import arrays, check_arraylike, promote_dtypes, promote_dtypes_inexact

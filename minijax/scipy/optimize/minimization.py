@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from minijax.run.arrays.array import Array
-from minijax.scipy.optimize.bfgs import minimize_bfgs
-from minijax.scipy.optimize.lbfgs import minimize_lbfgs
+from minijax.scipy.optimize.bfgs import minimize_bfgs, minimize_lbfgs
 
 
 class OptimizeResults(NamedTuple):

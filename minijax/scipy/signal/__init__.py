@@ -2,13 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.scipy.signal.convolutions: convolve convolve2d correlate correlate2d fftconvolve
-minijax.scipy.signal.spectra: csd istft stft welch
-minijax.scipy.signal.trends: detrend
+minijax.scipy.signal.spectra: csd detrend istft stft welch
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -6,10 +6,10 @@ from minijax.scipy.signal.convolutions import correlate as correlate
 from minijax.scipy.signal.convolutions import correlate2d as correlate2d
 from minijax.scipy.signal.convolutions import fftconvolve as fftconvolve
 from minijax.scipy.signal.spectra import csd as csd
+from minijax.scipy.signal.spectra import detrend as detrend
 from minijax.scipy.signal.spectra import istft as istft
 from minijax.scipy.signal.spectra import stft as stft
 from minijax.scipy.signal.spectra import welch as welch
-from minijax.scipy.signal.trends import detrend as detrend
 
 __all__ = [
     "convolve", "convolve2d", "correlate", "correlate2d", "csd", "detrend", "fftconvolve", "istft", "stft", "welch"

@@ -1,11 +1,11 @@
 """Spectra of segments of signals: P. Welch, "The use of fast Fourier transform for the estimation of power
-spectra", 1967; and the inverse, D. Griffin and J. Lim, "Signal estimation from modified short-time Fourier
-transform", 1984."""
+spectra", 1967; the inverse, D. Griffin and J. Lim, "Signal estimation from modified short-time Fourier
+transform", 1984; and trends, which are removed."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +14,54 @@ import minijax.numpy as jnp
 from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes, errors
 from minijax.base.lazy import defer
-from minijax.numpy import fft
+from minijax.numpy import fft, linalg
 from minijax.numpy.creation import concrete
+from minijax.primitives.dot import Precision
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.primitives.structural import slice_in_dim
 from minijax.run.arrays.array import Array, ArrayLike
-from minijax.scipy.signal.trends import detrend as without_trend
+
+
+def detrend(
+    data: ArrayLike,
+    axis: int = -1,
+    type: str = "linear",
+    bp: int | Sequence[int] | np.ndarray = 0,
+    overwrite_data: None = None,
+) -> Array:
+    """Subtracts the mean, or a least-squares line, from samples along an axis.
+
+    `type` is "constant" or "linear". `bp` are breakpoints between lines. Raises NotImplementedError for
+    `overwrite_data`, ValueError for other types and breakpoints outside of the data.
+
+    Example:
+      >>> jax.scipy.signal.detrend(jnp.array([1.0, 2.0, 3.0]), type="constant")
+      Array([-1.,  0.,  1.], dtype=float32)
+    """
+    if overwrite_data is not None:
+        raise NotImplementedError("detrend: overwrite_data argument not implemented.")
+    if type not in ("constant", "linear"):
+        raise ValueError(f"detrend: Trend type must be 'linear' or 'constant', got {type!r}.")
+    (data,) = promote_dtypes_inexact(jnp.asarray(data))
+    if type == "constant":
+        return data - data.mean(axis, keepdims=True)
+    size = data.shape[axis]
+    ends = np.unique(np.append(np.array(bp), [0, size]))
+    if ends[0] < 0 or ends[-1] > size:
+        raise ValueError(
+            "detrend: Breakpoints must be non-negative and less than length of data along given axis, "
+            f"got {bp} for {size}."
+        )
+    moved = jnp.moveaxis(data, axis, 0)
+    result = moved.reshape(size, -1)
+    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        count = end - start
+        basis = jnp.vstack([jnp.ones(count, data.dtype), jnp.arange(1, count + 1, dtype=data.dtype) / count]).T
+        coefficients = linalg.lstsq(basis, result[start:end])[0]
+        result = result.at[start:end].add(-jnp.matmul(basis, coefficients, precision=Precision.HIGHEST))
+    return jnp.moveaxis(result.reshape(moved.shape), 0, axis)
+
 
 # Imported for windows other than jax's default.
 _scipy = defer("scipy.signal")
@@ -139,7 +180,7 @@ def _detrended(name: str, how: _Detrend, axis: int) -> Callable:
     if not how:
         return lambda segments: segments
     if isinstance(how, str):
-        return lambda segments: without_trend(segments, type=how)
+        return lambda segments: detrend(segments, type=how)
     if callable(how):
         return lambda segments: jnp.moveaxis(how(jnp.moveaxis(segments, -1, axis)), axis, -1)
     raise ValueError(f"{name}: Unsupported detrend type: {how}")

@@ -11,8 +11,7 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax.api.transfer import device_put
 from minijax.base import dtypes
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.base.tree import tree_leaves, tree_map, tree_reduce, tree_structure
 from minijax.higher.custom_solve import custom_linear_solve
 from minijax.higher.while_loop import while_loop
@@ -21,8 +20,6 @@ from minijax.numpy.products import matmul_highest
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import rsqrt
 from minijax.scipy.linalg import solve, solve_triangular
-
-__all__, __dir__ = listing(__name__, "bicgstab cg gmres")
 
 
 def _dot(x: Any, y: Any) -> Any:
@@ -410,4 +407,4 @@ def gmres(
     return x, jnp.where(jnp.isnan(_norm(x)), -1, 0)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "bicgstab cg gmres")

@@ -7,10 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
-
-__all__, __dir__ = listing(__name__, "Rotation Slerp")
+from minijax.base.faces import documented
 
 _SMALL_ANGLE = 1e-3
 
@@ -374,4 +371,4 @@ def _euler(quat: Any, axes: Any, is_extrinsic: Any, degrees: Any) -> Any:
     return jnp.where(degrees, jnp.rad2deg(angles), angles)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "Rotation Slerp")

@@ -2,22 +2,17 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.scipy.special.sums: log_softmax softmax
-minijax.numpy.logsumexp: logsumexp
+minijax.numpy.custom_rules: logsumexp
 minijax.scipy.special.bessels: bessel_jn i0 i0e i1 i1e
-minijax.scipy.special.errors: dawsn erf erfc erfcx erfinv wofz
-minijax.scipy.special.fresnels: fresnel
-minijax.scipy.special.hypergeometric: hyp1f1 hyp2f1
+minijax.scipy.special.errors: dawsn erf erfc erfcx erfinv fresnel log_ndtr ndtr ndtri owens_t wofz
+minijax.scipy.special.gammas: bernoulli beta betainc betaln comb digamma factorial gamma gammainc gammaincc gammaln
+    gammasgn hyp1f1 hyp2f1 loggamma multigammaln poch polygamma zeta
 minijax.scipy.special.harmonics: sph_harm_y
 minijax.scipy.special.integrals: exp1 expi expn sici spence
-minijax.scipy.special.normal: log_ndtr ndtr ndtri owens_t
-minijax.scipy.special.zetas: bernoulli zeta
-minijax.scipy.special.gammas: beta betainc betaln comb digamma factorial gamma gammainc gammaincc gammaln gammasgn
-    loggamma multigammaln poch polygamma
 minijax.scipy.special.logarithms: boxcox boxcox1p entr expit kl_div logit rel_entr xlog1py xlogy
 """,
     deprecated={
@@ -30,4 +25,3 @@ minijax.scipy.special.logarithms: boxcox boxcox1p entr expit kl_div logit rel_en
         "Use jax.scipy.special.sph_harm_y instead.": "sph_harm"
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

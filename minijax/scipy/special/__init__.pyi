@@ -1,6 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.numpy.logsumexp import logsumexp as logsumexp
+from minijax.numpy.custom_rules import logsumexp as logsumexp
 from minijax.run.arrays.array import Array
 from minijax.run.arrays.array import ArrayLike
 from minijax.scipy.special.bessels import bessel_jn as bessel_jn
@@ -13,7 +13,11 @@ from minijax.scipy.special.errors import erf as erf
 from minijax.scipy.special.errors import erfc as erfc
 from minijax.scipy.special.errors import erfcx as erfcx
 from minijax.scipy.special.errors import erfinv as erfinv
+from minijax.scipy.special.errors import ndtr as ndtr
+from minijax.scipy.special.errors import ndtri as ndtri
+from minijax.scipy.special.errors import owens_t as owens_t
 from minijax.scipy.special.errors import wofz as wofz
+from minijax.scipy.special.gammas import bernoulli as bernoulli
 from minijax.scipy.special.gammas import beta as beta
 from minijax.scipy.special.gammas import betainc as betainc
 from minijax.scipy.special.gammas import betaln as betaln
@@ -37,12 +41,8 @@ from minijax.scipy.special.logarithms import entr as entr
 from minijax.scipy.special.logarithms import expit as expit
 from minijax.scipy.special.logarithms import kl_div as kl_div
 from minijax.scipy.special.logarithms import rel_entr as rel_entr
-from minijax.scipy.special.normal import ndtr as ndtr
-from minijax.scipy.special.normal import ndtri as ndtri
-from minijax.scipy.special.normal import owens_t as owens_t
 from minijax.scipy.special.sums import log_softmax as log_softmax
 from minijax.scipy.special.sums import softmax as softmax
-from minijax.scipy.special.zetas import bernoulli as bernoulli
 from typing import Any
 from typing_extensions import deprecated
 
@@ -55,14 +55,14 @@ __all__ = [
 ]
 
 def fresnel(x: ArrayLike) -> tuple[Any, Any]: ...
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array: ...
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array: ...
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array: ...
+def poch(z: ArrayLike, m: ArrayLike) -> Array: ...
+def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array: ...
 def expi(x: ArrayLike) -> Array: ...
 def expn(n: ArrayLike, x: ArrayLike) -> Array: ...
 def sici(x: ArrayLike) -> tuple[Any, Any]: ...
-def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array: ...
-def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array: ...
-def poch(z: ArrayLike, m: ArrayLike) -> Array: ...
 def logit(x: ArrayLike) -> Array: ...
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array: ...
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array: ...

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlog1py, xlogy
-
-__all__, __dir__ = listing(__name__, "cdf logpmf pmf ppf")
 
 
 def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
@@ -51,4 +48,4 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     return jnp.where(is_invalid, jnp.nan, jnp.where(q <= 1 - p, zero, one))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logpmf pmf ppf")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import inexact
 from minijax.scipy.special.gammas import betaln
-
-__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 @jitted()
@@ -41,4 +38,4 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
     return lax.exp(logpmf(k, n, a, b, loc))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "logpmf pmf")

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from math import pi
 
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact, log_of
-
-__all__, __dir__ = listing(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -79,4 +76,4 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.add(lax.mul(lax.tan(angle), scale), loc)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")

@@ -7,15 +7,12 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
-
-__all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
@@ -55,4 +52,4 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     return lax.exp(logpdf(x, alpha))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "logpdf pdf")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact, log_of
 from minijax.scipy.special.gammas import gammainc, gammaincc, gammaln
 from minijax.scipy.special.logarithms import xlogy
-
-__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 
 def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -56,4 +53,4 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
 logsf = log_of(sf)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf sf")

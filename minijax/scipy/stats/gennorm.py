@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.gammas import gammainc
-
-__all__, __dir__ = listing(__name__, "cdf logpdf pdf")
 
 
 def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
@@ -35,4 +32,4 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return 0.5 * (1 + lax.sign(x) * gammainc(1 / beta, lax.pow(abs(x), beta)))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logpdf pdf")

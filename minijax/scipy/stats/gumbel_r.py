@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.nn.functions import log1mexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlogy
-
-__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -71,4 +68,4 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where(holds, log1mexp(lax.exp(scaled)), jnp.nan)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf ppf sf")

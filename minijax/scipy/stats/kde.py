@@ -12,10 +12,10 @@ from minijax import random
 from minijax.base import tree
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy import linalg
-from minijax.numpy.logsumexp import logsumexp
+from minijax.numpy.custom_rules import logsumexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
-from minijax.scipy.special.normal import ndtr
+from minijax.scipy.special.errors import ndtr
 
 _PARTS = ("neff", "dataset", "weights", "covariance", "inv_cov")
 

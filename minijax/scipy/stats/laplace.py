@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
-
-__all__, __dir__ = listing(__name__, "cdf logpdf pdf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -36,4 +33,4 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.select(is_below, below, lax.sub(const_like(x, 1), lax.mul(half, lax.exp(lax.neg(scaled)))))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logpdf pdf")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import logit
-
-__all__, __dir__ = listing(__name__, "cdf isf logpdf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -65,4 +62,4 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.add(lax.mul(lax.neg(logit(x)), scale), loc)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf isf logpdf pdf ppf sf")

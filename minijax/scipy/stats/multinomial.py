@@ -5,16 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import promote_args_inexact, promote_dtypes_numeric
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.special.gammas import gammaln
 from minijax.scipy.special.logarithms import xlogy
-
-__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
@@ -41,4 +38,4 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return lax.exp(logpmf(x, n, p))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "logpmf pmf")

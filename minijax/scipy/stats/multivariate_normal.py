@@ -7,15 +7,12 @@ import functools
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.lax import linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import elementwise as lax
 from minijax.primitives.promote import arrays, promote_dtypes_inexact
 from minijax.run.arrays.array import Array, ArrayLike
-
-__all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> ArrayLike:
@@ -51,4 +48,4 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     return lax.exp(logpdf(x, mean, cov))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "logpdf pdf")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.logarithms import xlogy
-
-__all__, __dir__ = listing(__name__, "logpmf pmf")
 
 
 def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
@@ -30,4 +27,4 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 pmf = exp_of(logpmf)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "logpmf pmf")

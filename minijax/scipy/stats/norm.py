@@ -5,15 +5,12 @@ from __future__ import annotations
 from math import pi
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
-from minijax.scipy.special.normal import log_ndtr, ndtr, ndtri
-
-__all__, __dir__ = listing(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")
+from minijax.scipy.special.errors import log_ndtr, ndtr, ndtri
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -93,4 +90,4 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return ppf(1 - q, loc, scale)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf isf logcdf logpdf logsf pdf ppf sf")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
-
-__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf ppf sf")
 
 
 def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -74,4 +71,4 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return jnp.where(jnp.isnan(q) | (q < 0) | (q > 1), jnp.nan, result)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf ppf sf")

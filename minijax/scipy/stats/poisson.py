@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.dispatch.jitted import jitted
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
@@ -17,8 +16,6 @@ from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
 from minijax.scipy.special.gammas import gammaincc, gammaln
 from minijax.scipy.special.logarithms import entr, xlogy
-
-__all__, __dir__ = listing(__name__, "cdf entropy logpmf pmf")
 
 
 def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
@@ -75,4 +72,4 @@ def _asymptotic(mu: Any) -> Any:
     return 0.5 * lax.log(2 * np.pi * np.e * mu) - 1 / (12 * mu)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf entropy logpmf pmf")

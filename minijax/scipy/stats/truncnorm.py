@@ -5,18 +5,15 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.dispatch.jitted import jitted
-from minijax.numpy.logsumexp import logsumexp
+from minijax.numpy.custom_rules import logsumexp
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.scipy.formulas import inexact
-from minijax.scipy.special.normal import log_ndtr, ndtr
+from minijax.scipy.special.errors import log_ndtr, ndtr
 from minijax.scipy.stats import norm
-
-__all__, __dir__ = listing(__name__, "cdf logcdf logpdf logsf pdf sf")
 
 
 def _log_mass(a: Any, b: Any) -> Any:
@@ -110,4 +107,4 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return lax.exp(logsf(x, a, b, loc, scale))
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf sf")

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import elementwise as lax
 from minijax.primitives.families import scalar_like
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
-
-__all__, __dir__ = listing(__name__, "cdf logpdf pdf ppf")
 
 
 def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -47,4 +44,4 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where(is_invalid, jnp.nan, loc + scale * q)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "cdf logpdf pdf ppf")

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import minijax.numpy as jnp
-from minijax.base.documentation import document_module
-from minijax.base.faces import listing
+from minijax.base.faces import documented
 from minijax.primitives import bessel, elementwise as lax
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import exp_of, inexact
-
-__all__, __dir__ = listing(__name__, "logpdf pdf")
 
 
 def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
@@ -27,4 +24,4 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
 pdf = exp_of(logpdf)
 
 
-document_module(__name__)
+__all__, __dir__ = documented(__name__, "logpdf pdf")

@@ -9,7 +9,7 @@ from linalg_cases import case, matrix, same_on_platforms, same_refusals, with_do
 from transform_matrix import transformed
 
 import minijax
-from minijax.composed.linalg.qr import _reflected
+from minijax.composed.linalg.lu import _reflected
 
 pytestmark = pytest.mark.oracle
 

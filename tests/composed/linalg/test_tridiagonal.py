@@ -7,7 +7,7 @@ from linalg_cases import case, matrix, same_on_platforms, same_refusals, with_do
 from transform_matrix import transformed
 
 import minijax
-from minijax.composed.linalg.tridiagonal import _thomas
+from minijax.composed.linalg.triangular import _thomas
 
 pytestmark = pytest.mark.oracle
 

@@ -2,5 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, (), "minijax.kernels.parameters: artificial_shared_memory_limit")
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, "minijax.kernels.parameters: artificial_shared_memory_limit")

@@ -2,11 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
+    {},
     """
     arith builtin chlo func math memref mpmd scf sdy sparse_tensor stablehlo vector
 """.split(),
-    {},
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,5 +2,6 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, ("attention", "decode_attention", "layer_norm", "paged_attention", "rms_norm", "softmax"), {})
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(
+    __name__, {}, ("attention", "decode_attention", "layer_norm", "paged_attention", "rms_norm", "softmax")
+)

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.ops.gpu_attention: BlockSizes mha mha_forward_kernel mha_reference segment_mask
 """,
@@ -14,4 +13,3 @@ minijax.kernels.ops.gpu_attention: BlockSizes mha mha_forward_kernel mha_referen
     """
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

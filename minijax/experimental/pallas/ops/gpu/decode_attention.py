@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.ops.gpu_decode: gqa gqa_reference mha_reference mqa mqa_reference
 """,
@@ -14,4 +13,3 @@ minijax.kernels.ops.gpu_decode: gqa gqa_reference mha_reference mqa mqa_referenc
     """
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.ops.gpu_decode: paged_attention paged_attention_reference
 """,
@@ -14,4 +13,3 @@ minijax.kernels.ops.gpu_decode: paged_attention paged_attention_reference
     """
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

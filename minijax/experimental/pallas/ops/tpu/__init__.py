@@ -2,5 +2,6 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(__name__, tuple("all_gather flash_attention matmul megablox paged_attention splash_attention".split()), {})
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(
+    __name__, {}, tuple("all_gather flash_attention matmul megablox paged_attention splash_attention".split())
+)

@@ -2,11 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    """
-minijax.kernels.ops.tpu_all_gather: ag_kernel all_gather get_neighbor
-""",
-)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, "minijax.kernels.ops.tpu_all_gather: ag_kernel all_gather get_neighbor")

@@ -2,9 +2,8 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.ops.tpu_flash: BlockSizes SegmentIds flash_attention mha_reference mha_reference_no_custom_vjp
 """,
@@ -14,4 +13,3 @@ minijax.kernels.ops.tpu_flash: BlockSizes SegmentIds flash_attention mha_referen
     """
     },
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -5,12 +5,10 @@ from minijax.experimental.pallas.ops.tpu.megablox import gmm
 
 del gmm  # importing a module sets its name here once: from now on it is that of the function
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.ops.tpu_products: gmm=differentiable_gmm
 """,
     later=("ops",),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,11 +2,4 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
-    __name__,
-    (),
-    """
-minijax.kernels.ops.tpu_products: gmm=differentiable_gmm
-""",
-)
-__getattr__, __dir__ = _FACE.attribute, _FACE.names
+__getattr__, __dir__ = _FACE = Face(__name__, "minijax.kernels.ops.tpu_products: gmm=differentiable_gmm")

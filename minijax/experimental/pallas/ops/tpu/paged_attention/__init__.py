@@ -2,12 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.ops.tpu_paged: paged_attention
 """,
     later=("paged_attention_kernel", "quantization_utils", "util"),
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

@@ -2,12 +2,10 @@
 
 from minijax.base.faces import Face
 
-_FACE = Face(
+__getattr__, __dir__ = _FACE = Face(
     __name__,
-    (),
     """
 minijax.kernels.ops.tpu_paged: QuantizedTensor from_int8 get_quantization_scales quantize_to_int8 to_int8
     unquantize_from_int8
 """,
 )
-__getattr__, __dir__ = _FACE.attribute, _FACE.names

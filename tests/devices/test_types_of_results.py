@@ -1,7 +1,7 @@
-"""Explicit axes: one table of plain cases for each kind of operation and transformation, and for ambiguous shardings.
+"""Explicit axes: the types of the results of each kind of operation and transformation, and ambiguous shardings.
 
-Cases that need an index, a window, a requested sharding or an unreduced value have files of their own, and differences
-that random programs have found are in `test_explicit_programs`.
+Differences that programs have shown are in `test_types_of_programs`; requested shardings, unreduced values and
+`shard_map` have files of their own.
 """
 
 import itertools
@@ -14,8 +14,8 @@ from mesh_language import numbers, same, same_errors
 pytestmark = pytest.mark.oracle
 
 
-def made(shape, *spec):
-    return lambda s: s.shard(numbers(*shape), *spec, mesh=s.explicit_mesh)
+def made(shape, *spec, dtype=np.float32):
+    return lambda s: s.shard(numbers(*shape, dtype=dtype), *spec, mesh=s.explicit_mesh)
 
 
 GIVEN = {
@@ -23,8 +23,18 @@ GIVEN = {
     "other_columns": made((4, 6), None, "y"),
     "square_rows": made((8, 8), "x"),
     "sharded_vector": made((8,), "x"),
-    "batch": made((4, 8, 4), "x"),
+    "batch_of_4": made((4, 8, 4), "x"),
     "with_unit_axis": made((8, 1, 4), "x", None, "y"),
+    "batch": made((8, 4, 4), "x"),
+    "images_over_both": lambda s: s.shard(numbers(8, 16, 8), "x", "y", mesh=s.explicit_mesh),
+    "images": lambda s: s.shard(numbers(8, 16, 8), "x", mesh=s.explicit_mesh),
+    "batch_of_images": lambda s: s.shard(numbers(8, 2, 16, 8), "x", mesh=s.explicit_mesh),
+    "kernel": lambda s: s.shard(numbers(5, 8, 10), mesh=s.explicit_mesh),
+    "conv": lambda s: (
+        lambda x, k, strides=(1,), padding="SAME", **more: s.lax.conv_general_dilated(
+            x, k, strides, padding, dimension_numbers=("NWC", "WIO", "NWC"), **more
+        )
+    ),
 }
 
 
@@ -62,7 +72,7 @@ def test_types_of_arrays():
                     s.transposed,
                     s.other_columns,
                     s.sharded_vector,
-                    s.batch,
+                    s.batch_of_4,
                     s.with_unit_axis,
                 )
             ],
@@ -162,7 +172,9 @@ def test_reductions_and_products(set_mesh):
             lambda s: s.run(lambda x, y: x @ y, s.sharded_columns, np.ones((4, 3), np.float32)),
             lambda s: s.run(lambda x: s.jnp.outer(x, np.ones(3, np.float32)), s.sharded_vector),
             lambda s: s.run(
-                lambda x, y: s.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))), s.batch, s.batch.transpose(0, 2, 1)
+                lambda x, y: s.lax.dot_general(x, y, (((2,), (1,)), ((0,), (0,)))),
+                s.batch_of_4,
+                s.batch_of_4.transpose(0, 2, 1),
             ),
             lambda s: s.run(lambda x, y: s.jnp.einsum("ij,jk->ki", x, y), s.sharded_rows, s.other_columns),
             lambda s: s.types(
@@ -173,41 +185,6 @@ def test_reductions_and_products(set_mesh):
             lambda s: s.types(lambda x: s.lax.reduce_window(x, 0.0, s.lax.add, (1, 2), (1, 1), "SAME"), s.sharded_rows),
         ],
         set_mesh=set_mesh,
-        **GIVEN,
-    )
-
-
-def test_requested_shardings():
-    same(
-        [
-            lambda s: s.types(lambda x: s.jnp.dot(x, x.T, out_sharding=s.P("x", None)), s.sharded_both),
-            lambda s: s.types(lambda x: s.jnp.einsum("ij,kj->ik", x, x, out_sharding=s.P("x", None)), s.sharded_both),
-            lambda s: s.run(lambda x: s.jnp.reshape(x, (4, 8), out_sharding=s.P("x", None)), s.sharded_both),
-            lambda s: s.types(lambda x: x.at[s.jnp.array([0, 1])].get(out_sharding=s.P(None, "x")), s.sharded_both),
-            lambda s: s.types(lambda x: x.at[0].set(1.0), s.sharded_columns),
-            lambda s: s.types(lambda x: x.at[0].set(2.0, out_sharding=s.P("x", "y")), s.sharded_both),
-            lambda s: s.types(
-                lambda: [s.jnp.zeros((8, 4), out_sharding=s.P("x")), s.jnp.arange(8, out_sharding=s.P("x"))]
-            ),
-            lambda s: s.types(lambda k: s.jax.random.normal(k, (8, 4), out_sharding=s.P("x")), s.jax.random.key(0)),
-            lambda s: s.run(lambda x: s.jax.reshard(x, s.P("y")), s.sharded_both),
-            lambda s: s.run(lambda x: s.jax.reshard(x, s.P()), s.sharded_both),
-            lambda s: s.types(lambda x: s.lax.with_sharding_constraint(x, s.P("x", "y")), s.sharded_both),
-            lambda s: s.types(s.jax.sharding.auto_axes(lambda x: x @ x.T, out_sharding=s.P("x", None)), s.sharded_both),
-            lambda s: s.jaxpr(s.jax.sharding.auto_axes(lambda x: x @ x.T, out_sharding=s.P("x", None)), s.sharded_both),
-            lambda s: s.types(
-                s.jax.jit(s.jax.sharding.auto_axes(lambda x: x[0], out_sharding=s.P("y"))), s.sharded_both
-            ),
-            lambda s: s.types(
-                s.jax.jit(s.jax.sharding.auto_axes(lambda x: x * 2, axes="y", out_sharding=s.P("x", "y"))),
-                s.sharded_both,
-            ),
-            lambda s: s.types(
-                lambda x: s.jax.ops.segment_sum(x, s.jnp.array([0, 0, 1, 1, 2, 2, 3, 3]), 4, out_sharding=s.P()),
-                s.sharded_vector,
-            ),
-        ],
-        set_mesh="explicit_mesh",
         **GIVEN,
     )
 
@@ -226,7 +203,7 @@ def test_transformations():
             lambda s: s.types(lambda x: s.jax.jvp(s.jnp.sin, (x,), (x,)), s.sharded_both),
             lambda s: s.types(lambda x: s.jax.vjp(lambda y: y.T, x)[1](x.T), s.sharded_both),
             lambda s: s.run(s.jax.vmap(lambda x: x * 2), s.sharded_both),
-            lambda s: s.run(s.jax.vmap(lambda x, y: x @ y), s.batch, s.batch.transpose(0, 2, 1)),
+            lambda s: s.run(s.jax.vmap(lambda x, y: x @ y), s.batch_of_4, s.batch_of_4.transpose(0, 2, 1)),
             lambda s: s.run(s.jax.vmap(lambda x: x * 2, in_axes=1, out_axes=1), s.sharded_both),
             lambda s: s.run(s.jax.vmap(s.jax.grad(lambda x: s.jnp.sin(x).sum())), s.sharded_both),
             lambda s: s.run(s.jax.grad(lambda x: s.jax.vmap(lambda y: s.jnp.sin(y).sum())(x).sum()), s.sharded_both),
@@ -251,103 +228,6 @@ def test_transformations():
         ],
         set_mesh="explicit_mesh",
         **GIVEN,
-    )
-
-
-@pytest.mark.parametrize("set_mesh", ["explicit_mesh", ""])
-def test_shard_map(set_mesh):
-    same(
-        [
-            lambda s: s.types(
-                s.jax.shard_map(lambda x: s.lax.psum(x, "x"), mesh=s.explicit_mesh, in_specs=s.P("x"), out_specs=s.P()),
-                s.sharded_vector,
-            ),
-            lambda s: s.types(
-                s.jax.shard_map(
-                    lambda x: s.jnp.sin(x) * 2, mesh=s.explicit_mesh, in_specs=s.P("x", "y"), out_specs=s.P("x", "y")
-                ),
-                s.sharded_both,
-            ),
-            lambda s: s.types(
-                s.jax.jit(
-                    s.jax.shard_map(
-                        lambda x: x.T, mesh=s.explicit_mesh, in_specs=s.P("x", "y"), out_specs=s.P("y", "x")
-                    )
-                ),
-                s.sharded_both,
-            ),
-        ],
-        set_mesh=set_mesh,
-        **GIVEN,
-    )
-    same(
-        [
-            lambda s: s.types(
-                s.jax.grad(
-                    lambda x: s.jax.shard_map(
-                        lambda y: s.lax.psum(s.jnp.sin(y).sum(), "x"),
-                        mesh=s.explicit_mesh,
-                        in_specs=s.P("x"),
-                        out_specs=s.P(),
-                    )(x)
-                ),
-                s.sharded_vector,
-            )
-        ],
-        set_mesh="explicit_mesh",
-        **GIVEN,
-    )
-
-
-def test_shard_map_infers_in_specs_from_types():
-    same(
-        [
-            lambda s: s.types(s.jax.shard_map(lambda x: x * 2, out_specs=s.P("x", "y")), s.sharded_both),
-            lambda s: s.types(
-                s.jax.jit(s.jax.shard_map(lambda x, y: x + y["a"], out_specs=s.P("x", "y"))),
-                s.sharded_both,
-                {"a": s.sharded_both},
-            ),
-            lambda s: s.types(
-                s.jax.shard_map(lambda x, y: x * y, in_specs=(s.P("x", "y"), s.P()), out_specs=s.P("x", "y")),
-                s.sharded_both,
-                2.0,
-            ),
-            lambda s: s.types(s.jax.shard_map(lambda x: s.lax.psum(x, "x"), out_specs=s.P(None, "y")), s.sharded_both),
-            lambda s: s.types(
-                s.jax.grad(
-                    lambda x: s.jax.shard_map(lambda y: s.lax.psum((y**2).sum(), ("x", "y")), out_specs=s.P())(x)
-                ),
-                s.sharded_both,
-            ),
-            lambda s: s.types(s.jax.shard_map(lambda x: x * 2, out_specs=s.P("x")), np.ones(8, np.float32)),
-        ],
-        set_mesh="explicit_mesh",
-        **GIVEN,
-    )
-    refused = "does not match the specs of the input"
-    same_errors(
-        [
-            (lambda s: s.jax.shard_map(lambda x: x, in_specs=s.P("y"), out_specs=s.P("y"))(s.sharded_both), refused),
-            (lambda s: s.jax.shard_map(lambda x: x, in_specs=s.P("x"), out_specs=s.P("x"))(s.jnp.ones(8)), refused),
-            (
-                lambda s: s.jax.shard_map(lambda x: x * s.sharded_vector.sum(), in_specs=s.P("x"), out_specs=s.P("x"))(
-                    s.sharded_vector
-                ),
-                "Closing over inputs to shard_map",
-            ),
-        ],
-        set_mesh="explicit_mesh",
-        **GIVEN,
-    )
-    same_errors(
-        [
-            (
-                lambda s: s.jax.shard_map(lambda x: x, out_specs=s.P("x"))(s.auto_matrix),
-                "but it was `None` when axis_names",
-            )
-        ],
-        set_mesh="mesh",
     )
 
 
@@ -558,3 +438,254 @@ def test_reshapes_over_axes_of_every_size_are_sharded_as_by_jax(sizes):
         return repr(found)
 
     assert "ShardingTypeError" in compare.same(program)
+
+
+def test_updates_of_weak_arrays_by_plain_integers():
+    same(
+        [
+            lambda s: s.jaxpr(lambda: s.jnp.full(8, 2).at[0].add(2)),
+            lambda s: s.jaxpr(lambda: s.jnp.full(8, 2).at[s.jnp.array([0, 1])].multiply(True)),
+            lambda s: s.jaxpr(lambda: s.jnp.full(8, 2).at[0].min(s.jnp.full((), 3))),
+            lambda s: s.jaxpr(lambda: s.jnp.full(8, 2).at[0].set(np.int8(2))),
+            lambda s: s.jaxpr(lambda: s.jnp.full(8, 2.0).at[0].set(2)),
+            lambda s: s.jaxpr(lambda: s.jnp.full(8, 2).at[0].apply(lambda x: x * 2)),
+            lambda s: [
+                s.jnp.full(8, 2).at[0].add(2),
+                s.jnp.full(8, 2).at[0].add(np.int8(2)),
+                s.jnp.arange(4, dtype=np.uint8).at[0].add(300),
+            ],
+        ]
+    )
+
+
+def test_repeat_along_a_sharded_axis_needs_out_sharding():
+    same(
+        [
+            lambda s: s.run(lambda x: s.jnp.repeat(x, 2, axis=1), s.sharded_rows),
+            lambda s: s.run(s.jax.vmap(lambda x: s.jnp.repeat(x, 2, axis=0)), s.sharded_rows),
+            lambda s: s.jaxpr(
+                lambda x, n: s.jnp.repeat(x, n, axis=1, total_repeat_length=6),
+                s.sharded_rows,
+                s.jnp.array([1, 2, 1, 0]),
+            ),
+            lambda s: s.unwrapped_jaxpr(s.jax.vmap(lambda x: s.jnp.pad(x, 1, mode="edge")), s.batch),
+            lambda s: s.unwrapped_jaxpr(s.jax.vmap(lambda x: s.jnp.pad(x, ((1, 0), (2, 1)), mode="maximum")), s.batch),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+    asked = "Please pass sharding to `jnp.repeat` via `out_sharding`"
+    same_errors(
+        [
+            (lambda s: s.jnp.repeat(s.sharded_rows, 2, axis=0), asked),
+            (lambda s: s.jnp.repeat(s.sharded_rows, 0, axis=0), asked),
+            (lambda s: s.jnp.repeat(s.sharded_rows, 2), asked),
+            (lambda s: s.jnp.repeat(s.sharded_rows, np.arange(8), axis=0), asked),
+            (lambda s: s.jnp.repeat(s.sharded_rows, np.array([2]), axis=0), asked),
+        ],
+        set_mesh="explicit_mesh",
+    )
+
+
+def test_strided_slices():
+    same(
+        [
+            lambda s: [
+                s.sharded_rows[:, ::2],
+                s.sharded_rows[:, ::-1],
+                s.sharded_rows[:, 1:3],
+                s.sharded_columns[::2],
+                s.replicated[::3],
+            ],
+            lambda s: s.jax.jit(lambda x: x[::2])(s.sharded_both),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+    same_errors(
+        [
+            (lambda s: s.sharded_both[::2], ".at[...].get(out_sharding=)"),
+            (lambda s: s.sharded_both[:, 1::2], ".at[...].get(out_sharding=)"),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+
+
+def test_batching_dimensions_take_the_sharding_of_any_operand():
+    def read(s, x, i):
+        numbers = s.lax.GatherDimensionNumbers((), (1,), (1,), (0,), (0,))
+        return s.types(lambda x, i: s.lax.gather(x, i, numbers, (1, 1)), x, abs(i) % 4)
+
+    def update(s, x, i, u):
+        numbers = s.lax.ScatterDimensionNumbers((), (1,), (1,), (0,), (0,))
+        return s.types(lambda x, i, u: s.lax.scatter_add(x, i, u, numbers), x, abs(i) % 4, u)
+
+    given = {
+        **GIVEN,
+        "indices": made((8, 1, 1), dtype=np.int32),
+        "indices_over_x": made((8, 1, 1), "x", dtype=np.int32),
+        "indices_over_y": made((8, 1, 1), "y", dtype=np.int32),
+        "updates": made((8, 1)),
+        "updates_over_x": made((8, 1), "x"),
+    }
+    same(
+        [
+            lambda s: read(s, s.sharded_rows, s.indices),
+            lambda s: read(s, s.sharded_rows, s.indices_over_x),
+            lambda s: read(s, s.replicated, s.indices),
+            lambda s: read(s, s.replicated, s.indices_over_x),
+            lambda s: update(s, s.sharded_rows, s.indices, s.updates),
+            lambda s: update(s, s.sharded_rows, s.indices, s.updates_over_x),
+            lambda s: update(s, s.sharded_rows, s.indices_over_x, s.updates),
+            lambda s: update(s, s.sharded_rows, s.indices_over_x, s.updates_over_x),
+            lambda s: update(s, s.replicated, s.indices, s.updates),
+            lambda s: update(s, s.replicated, s.indices, s.updates_over_x),
+            lambda s: update(s, s.replicated, s.indices_over_x, s.updates),
+            lambda s: update(s, s.replicated, s.indices_over_x, s.updates_over_x),
+        ],
+        set_mesh="explicit_mesh",
+        **given,
+    )
+    same_errors(
+        [
+            (lambda s: read(s, s.sharded_rows, s.indices_over_y), "out_sharding"),
+            (lambda s: update(s, s.sharded_rows, s.indices, s.indices_over_y[:, 0] * 1.0), "out_sharding"),
+        ],
+        set_mesh="explicit_mesh",
+        **given,
+    )
+    same(
+        [
+            lambda s: s.run(lambda x: s.jnp.take_along_axis(x, s.jnp.zeros((8, 1), int), 1), s.sharded_rows),
+            lambda s: s.types(lambda x: s.jnp.take_along_axis(x, s.jnp.zeros((2, 4), int), 0), s.sharded_columns),
+            lambda s: s.types(
+                s.jax.grad(lambda x: (s.jnp.take_along_axis(x, s.jnp.zeros((8, 1), int), 1) ** 2).sum()), s.sharded_rows
+            ),
+            lambda s: s.types(s.jax.vmap(lambda x: s.jnp.take_along_axis(x, s.jnp.zeros((4, 1), int), 1)), s.batch),
+        ],
+        set_mesh="explicit_mesh",
+        **given,
+    )
+
+
+def test_argsort_and_powers_keep_the_sharding():
+    same(
+        [
+            lambda s: s.run(lambda x: s.jnp.argsort(x, axis=1, descending=True), s.sharded_rows),
+            lambda s: s.types(s.jax.vmap(s.jnp.argsort), s.batch),
+            lambda s: s.jaxpr(s.jax.grad(lambda x: (x ** s.jnp.arange(4)).sum()), s.sharded_rows),
+            lambda s: s.types(
+                s.jax.grad(lambda x: s.jax.vmap(lambda y: s.lax.pow(y, s.jnp.ones(4, np.uint32)))(x).sum()),
+                s.sharded_rows,
+            ),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+
+
+def test_convolutions():
+    same(
+        [
+            lambda s: s.types(s.conv, s.images_over_both, s.kernel),
+            lambda s: s.types(lambda x, k: s.conv(x, k, (2,), "VALID"), s.images_over_both, s.kernel),
+            lambda s: s.types(
+                lambda x: s.conv(x, np.ones((5, 2, 8), np.float32), feature_group_count=4), s.images_over_both
+            ),
+            lambda s: s.types(
+                lambda x: s.conv(x, np.ones((5, 8, 8), np.float32), batch_group_count=4),
+                s.jax.reshard(s.images, s.P(None, "x")),
+            ),
+            lambda s: s.run(s.jax.grad(lambda k, x: s.conv(x, k).sum(), (0, 1)), s.kernel, s.images),
+            lambda s: s.run(
+                s.jax.grad(lambda k, x: s.conv(x, k, out_sharding=s.P("x", None, None)).sum(), (0, 1)),
+                s.kernel,
+                s.images_over_both,
+            ),
+            lambda s: s.run(s.jax.vmap(s.conv, in_axes=(0, None)), s.batch_of_images, s.kernel),
+            lambda s: s.types(
+                s.jax.vmap(lambda x, k: s.conv(x, k, out_sharding=s.P(None, "y", None)), in_axes=(0, None)),
+                s.batch_of_images,
+                s.kernel,
+            ),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+    same_errors(
+        [
+            (
+                lambda s: s.conv(s.jax.reshard(s.images_over_both, s.P(None, None, "x")), s.kernel),
+                "specify the output sharding",
+            ),
+            (lambda s: s.conv(s.images, s.jax.reshard(s.kernel, s.P(None, None, "y"))), "specify the output sharding"),
+            (
+                lambda s: s.conv(s.images, np.ones((5, 8, 8), np.float32), batch_group_count=4),
+                "out dim (2) is not divisible",
+            ),
+            (
+                lambda s: s.jax.vmap(
+                    lambda x: s.conv(x, np.ones((5, 8, 10), np.float32), out_sharding=s.P("y", None, None))
+                )(s.batch_of_images),
+                "",
+            ),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+
+
+def test_windows():
+    same(
+        [
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(x, -np.inf, s.lax.max, (1, 2, 1), (1, 2, 1), "SAME"), s.images_over_both
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(
+                    x, 0.0, s.lax.add, (1, 3, 1), (1, 1, 1), "SAME", window_dilation=(1, 2, 1)
+                ),
+                s.images_over_both,
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(x, 1.0, s.lax.mul, (1, 2, 1), (1, 1, 1), "SAME"), s.images_over_both
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce_window(x, -np.inf, s.lax.min, (1, 2, 1), (1, 1, 1), "VALID"), s.images
+            ),
+            lambda s: s.types(
+                lambda x: s.jax.jvp(
+                    lambda y: s.lax.reduce_window(y, -np.inf, s.lax.max, (1, 2, 1), (1, 2, 1), "SAME"), (x,), (x,)
+                ),
+                s.images_over_both,
+            ),
+            lambda s: s.types(
+                s.jax.grad(lambda x: s.lax.reduce_window(x, -np.inf, s.lax.max, (1, 2, 1), (1, 2, 1), "SAME").sum()),
+                s.images_over_both,
+            ),
+            lambda s: s.types(
+                lambda x: s.lax.reduce((x, x), (1.0, 0.0), lambda a, b: (a[0] * b[0], a[1] + b[1]), (1,)),
+                s.images_over_both,
+            ),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+    refused = "is not divisible by mesh axes (2)"
+    same_errors(
+        [
+            (
+                lambda s: s.lax.reduce_window(s.images_over_both, -np.inf, s.lax.max, (1, 2, 1), (1, 1, 1), "VALID"),
+                refused,
+            ),
+            (
+                lambda s: s.jax.grad(
+                    lambda x: s.lax.reduce_window(x, 0.0, s.lax.add, (1, 2, 1), (1, 2, 1), "SAME").sum()
+                )(s.images_over_both),
+                refused,
+            ),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )

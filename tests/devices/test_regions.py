@@ -1,6 +1,5 @@
-"""Unreduced and reduced values inside `shard_map`: casts, collectives, transposes and refusals.
-
-Unreduced and reduced values outside of `shard_map` are in `test_unreduced`.
+"""Regions of `shard_map`: over Explicit axes, and with unreduced and reduced values: casts, collectives, transposes and
+refusals.
 """
 
 import numpy as np
@@ -23,6 +22,10 @@ def shards(s):
     return lambda f, *xs: s.jax.tree.map(of, [s.jax.jit(f)(*xs), f(*xs)])
 
 
+def made(shape, *spec, dtype=np.float32):
+    return lambda s: s.shard(numbers(*shape, dtype=dtype), *spec, mesh=s.explicit_mesh)
+
+
 GIVEN = {
     "unreduced_spec": lambda s: s.P(unreduced={"x"}),
     "reduced_spec": lambda s: s.P(reduced={"x"}),
@@ -38,6 +41,7 @@ GIVEN = {
     "pullback": lambda s: lambda f, *xs: lambda ct: s.jax.vjp(f, *xs)[1](ct),
     "pcast": lambda s: s.lax.pcast,
     "shards": shards,
+    "sharded_vector": made((8,), "x"),
 }
 
 
@@ -592,4 +596,101 @@ def test_casts_and_collectives_of_wrong_types_are_refused():
                 "axis names all of type `Explicit`",
             )
         ]
+    )
+
+
+@pytest.mark.parametrize("set_mesh", ["explicit_mesh", ""])
+def test_shard_map(set_mesh):
+    same(
+        [
+            lambda s: s.types(
+                s.jax.shard_map(lambda x: s.lax.psum(x, "x"), mesh=s.explicit_mesh, in_specs=s.P("x"), out_specs=s.P()),
+                s.sharded_vector,
+            ),
+            lambda s: s.types(
+                s.jax.shard_map(
+                    lambda x: s.jnp.sin(x) * 2, mesh=s.explicit_mesh, in_specs=s.P("x", "y"), out_specs=s.P("x", "y")
+                ),
+                s.sharded_both,
+            ),
+            lambda s: s.types(
+                s.jax.jit(
+                    s.jax.shard_map(
+                        lambda x: x.T, mesh=s.explicit_mesh, in_specs=s.P("x", "y"), out_specs=s.P("y", "x")
+                    )
+                ),
+                s.sharded_both,
+            ),
+        ],
+        set_mesh=set_mesh,
+        **GIVEN,
+    )
+    same(
+        [
+            lambda s: s.types(
+                s.jax.grad(
+                    lambda x: s.jax.shard_map(
+                        lambda y: s.lax.psum(s.jnp.sin(y).sum(), "x"),
+                        mesh=s.explicit_mesh,
+                        in_specs=s.P("x"),
+                        out_specs=s.P(),
+                    )(x)
+                ),
+                s.sharded_vector,
+            )
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+
+
+def test_shard_map_infers_in_specs_from_types():
+    same(
+        [
+            lambda s: s.types(s.jax.shard_map(lambda x: x * 2, out_specs=s.P("x", "y")), s.sharded_both),
+            lambda s: s.types(
+                s.jax.jit(s.jax.shard_map(lambda x, y: x + y["a"], out_specs=s.P("x", "y"))),
+                s.sharded_both,
+                {"a": s.sharded_both},
+            ),
+            lambda s: s.types(
+                s.jax.shard_map(lambda x, y: x * y, in_specs=(s.P("x", "y"), s.P()), out_specs=s.P("x", "y")),
+                s.sharded_both,
+                2.0,
+            ),
+            lambda s: s.types(s.jax.shard_map(lambda x: s.lax.psum(x, "x"), out_specs=s.P(None, "y")), s.sharded_both),
+            lambda s: s.types(
+                s.jax.grad(
+                    lambda x: s.jax.shard_map(lambda y: s.lax.psum((y**2).sum(), ("x", "y")), out_specs=s.P())(x)
+                ),
+                s.sharded_both,
+            ),
+            lambda s: s.types(s.jax.shard_map(lambda x: x * 2, out_specs=s.P("x")), np.ones(8, np.float32)),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+    refused = "does not match the specs of the input"
+    same_errors(
+        [
+            (lambda s: s.jax.shard_map(lambda x: x, in_specs=s.P("y"), out_specs=s.P("y"))(s.sharded_both), refused),
+            (lambda s: s.jax.shard_map(lambda x: x, in_specs=s.P("x"), out_specs=s.P("x"))(s.jnp.ones(8)), refused),
+            (
+                lambda s: s.jax.shard_map(lambda x: x * s.sharded_vector.sum(), in_specs=s.P("x"), out_specs=s.P("x"))(
+                    s.sharded_vector
+                ),
+                "Closing over inputs to shard_map",
+            ),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+    same_errors(
+        [
+            (
+                lambda s: s.jax.shard_map(lambda x: x, out_specs=s.P("x"))(s.auto_matrix),
+                "but it was `None` when axis_names",
+            )
+        ],
+        set_mesh="mesh",
     )

@@ -1,6 +1,6 @@
 """Unreduced values, of which each device holds a partial sum, and reduced values, outside of `shard_map`.
 
-The same inside `shard_map` is in `test_unreduced_in_shard_map`.
+The same inside `shard_map` is in `test_regions`.
 """
 
 from functools import partial
@@ -24,6 +24,10 @@ def shards(s):
         return str(x.sharding), [s.np.asarray(shard.data).tolist() for shard in x.addressable_shards]
 
     return lambda f, *xs: s.jax.tree.map(of, [s.jax.jit(f)(*xs), f(*xs)])
+
+
+def made(shape, *spec, dtype=np.float32):
+    return lambda s: s.shard(numbers(*shape, dtype=dtype), *spec, mesh=s.explicit_mesh)
 
 
 GIVEN = {
@@ -309,3 +313,46 @@ def test_complex_unreduced_values_are_refused_where_xla_would_end_the_process():
                 call(x, parts)
         total = s.lax.reduce_sum(s.jax.reshard(x, s.P("x")), axes=(0,), out_sharding=s.P(None, unreduced={"x"}))
         assert s.jax.reshard(total, s.P()).tolist() == [8] * 4
+
+
+def test_reduced_values():
+    same(
+        [
+            lambda s: s.jaxpr(
+                lambda x: s.lax.reduce_sum(
+                    s.jax.reshard(x, s.P(None, "y", reduced={"x"})), (1,), out_sharding=s.P(None)
+                ),
+                s.sharded_columns,
+            ),
+            lambda s: s.jaxpr(lambda k: s.jax.vjp(lambda i: s.jax.reshard(i, s.P(reduced={"x"})), k)[0], np.arange(4)),
+        ],
+        set_mesh="explicit_mesh",
+        **GIVEN,
+    )
+    same_errors(
+        [
+            (
+                lambda s: s.jax.jit(lambda x: s.lax.complex(x, x))(s.jax.reshard(s.replicated, s.P(unreduced={"x"}))),
+                "unreduced rule for complex",
+            )
+        ],
+        set_mesh="explicit_mesh",
+    )
+
+
+def test_padding_of_reduced_values_is_reduced():
+    same(
+        [
+            lambda s: s.jaxpr(
+                lambda x, y: s.lax.pad(s.jax.reshard(x, s.P(reduced={"x"})), y, [(0, 1, 0), (0, 0, 0)]),
+                s.replicated,
+                1.0,
+            ),
+            lambda s: s.jaxpr(
+                lambda x, y: s.lax.pad(s.jax.reshard(x, s.P("y", reduced={"x"})), y, [(1, 1, 0), (0, 0, 0)]),
+                s.replicated,
+                1.0,
+            ),
+        ],
+        set_mesh="explicit_mesh",
+    )
