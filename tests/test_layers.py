@@ -42,7 +42,7 @@ ROOM_LINES = {
     "hlo": (2_430, "simple programs are recognised by their text"),
     "run": (4_255, "simple programs are compiled with few optimizations"),
     "primitives": (6_820, "advice in messages"),
-    "indexing": (530, "advice in messages"),
+    "indexing": (535, "static indices are clipped, advice in messages"),
     "transforms": (1_110, "jaxprs that partial evaluation leaves alone stay the same object"),
     "calls": (1_680, "the rules of loops, branches and calls follow from the roles of operands"),
     "dispatch": (2_760, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),

@@ -240,9 +240,10 @@ class named_scope(contextlib.ContextDecorator):
             raise TypeError(f"named_scope name argument must be a string, got {name!r}")
         self._name = name
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> context.NameStack:
         self._scope = context.extended_name_stack(self._name)
         self._scope.__enter__()
+        return context.NameStack(context.current_context().name_stack)
 
     def __exit__(self, *exception: object) -> None:
         self._scope.__exit__()

@@ -1,0 +1,100 @@
+"""Forms in which programs of people and random programs differed from jax: jaxprs, texts, warnings and errors."""
+
+import warnings
+
+import numpy as np
+import pytest
+from compare import same, same_jaxpr, same_refusal
+
+pytestmark = pytest.mark.oracle
+
+# Functions of a number `y`, with constants `c` (NumPy's floats), `i` (NumPy's ints) and `x` (an array of jax).
+TRACED = """
+    x.at[5].get(mode='clip') + y | x.at[-7].get(mode='clip') + y | x.at[1, 5].get(mode='clip') + y
+    x.at[0:2, 9].get(mode='clip') + y | x.at[5, ::-1].get(mode='clip') + y | x.at[5, 0:3:2].get(mode='clip') + y
+    x.at[-1].get(mode='clip', wrap_negative_indices=False) + y | x.at[5, None].get(mode='clip') + y
+    lax.map(lambda r: r * y, c, batch_size=2) | lax.map(lambda r: r * y, i, batch_size=3)
+    lax.map(lambda r: r * y, i, batch_size=4) | lax.map(lambda r: r[0] * y + r[1], (i, i * y), batch_size=2)
+    jax.vmap(lambda r: lax.ppermute(r, 'i', ((0, 2), (1, 0), (2, 1))), axis_name='i')(i) + y
+    jax.vmap(lambda r: lax.ppermute(r * y, 'i', ((0, 2), (1, 0), (2, 1))), axis_name='i')(c)
+    jax.vmap(lambda r: lax.pshuffle(r * y, 'i', [1, 0, 2]), 1, axis_name='i')(c.T)
+"""
+
+
+def forms(table):
+    return [text.strip() for text in table.replace("\n", "|").split("|") if text.strip()]
+
+
+@pytest.mark.parametrize("text", forms(TRACED))
+def test_jaxprs(text):
+    def program(jax, jnp, lax):
+        c, i = np.arange(6, dtype=np.float32).reshape(3, 2), np.arange(3, dtype=np.int32)
+        scope = dict(jax=jax, jnp=jnp, lax=lax, c=c, i=i, x=jnp.asarray(c))
+        return eval(f"lambda y: {text}", scope)
+
+    same_jaxpr(program, 2.0)
+
+
+@pytest.mark.parametrize(
+    "text", ["x.at[5].get(mode='clip')", "x.at[-9, 1].get(mode='clip')", "e.at[0].get(mode='clip')"]
+)
+def test_static_indices_are_clipped(text):
+    same(lambda jnp: eval(text, dict(x=jnp.arange(6.0).reshape(3, 2), e=jnp.zeros((2, 0)))))
+
+
+WARNINGS = """
+    jnp.sum(x, dtype='float64') | jnp.prod(x, dtype='int64') | x.sum(dtype=np.float64) | jnp.sum(x, dtype=float)
+    jnp.sum(x, 0, 'uint64') | jnp.sum(x, dtype='bool')
+"""
+
+
+@pytest.mark.parametrize("text", forms(WARNINGS))
+def test_each_trace_of_a_sum_warns_twice(text):
+    def program(jax, jnp):
+        jax.clear_caches()
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            for shape in ((6,), (2, 3), (6,)):
+                eval(text, dict(jax=jax, jnp=jnp, np=np, x=jnp.ones(shape)))
+        return [str(w.message).split(" is not")[0] for w in found]
+
+    same(program)
+
+
+# Texts of NumPy's own class, wherever a text is an option.
+TEXTS = """
+    x.astype(S('int8')) | jnp.zeros(3, S('int8')) | jnp.asarray([1], S('int8')) | jnp.arange(3, dtype=S('float16'))
+    jnp.full(3, 1, S('int8')) | jnp.sum(x, dtype=S('float16')) | x.mean(dtype=S('float16')) | x.view(S('int32'))
+    lax.iota(S('int8'), 3) | lax.convert_element_type(x, S('int8')) | jnp.linspace(0, 1, 3, dtype=S('float16'))
+    jnp.concatenate([x, x], dtype=S('float16')) | jnp.result_type(S('int8'), S('float16'))
+    jax.random.normal(jax.random.key(0), (2,), S('float16')) | jax.nn.one_hot(jnp.arange(2), 2, dtype=S('int8'))
+    lax.dot(x, x.T, preferred_element_type=S('float32')) | jnp.pad(x, 1, mode=S('edge')) | x.ravel(S('F'))
+    jnp.fft.fft(x, norm=S('ortho')) | jnp.linalg.norm(x, S('fro')) | jnp.take(x, 7, mode=S('clip'), axis=0)
+    jax.vmap(lambda r: lax.psum(r, S('i')), axis_name='i')(x) | jax.image.resize(x, (4, 4), S('linear'))
+    str(jax.make_mesh((1,), (S('x'),))) | str(jax.sharding.AbstractMesh((2,), (S('x'),))) | jnp.searchsorted(x[0], 1.0, side=S('right'))
+"""
+
+
+@pytest.mark.parametrize("text", forms(TEXTS))
+def test_texts_of_numpy(text):
+    def program(jax, jnp, lax):
+        value = eval(text, dict(jax=jax, jnp=jnp, lax=lax, S=np.str_, x=jnp.arange(6.0).reshape(2, 3)))
+        return str(value) if isinstance(value, str | np.dtype) else value
+
+    same(program)
+
+
+def test_a_named_scope_gives_the_stack_of_names():
+    def program(jax):
+        with jax.named_scope("a") as outer, jax.named_scope("b") as inner:
+            return str(outer), str(inner)
+
+    same(program)
+
+
+@pytest.mark.parametrize("result", ["jnp.sin(v)", "v[None]", "v > 0", "(v, v)", "2.0", "None"])
+def test_what_apply_is_given_must_return_the_same_type(result):
+    def program(jnp):
+        return lambda: jnp.arange(4).at[0].apply(lambda v: eval(result, dict(jnp=jnp, v=v)))
+
+    same_refusal(program)
