@@ -313,9 +313,9 @@ class JaxprTrace(Trace):
                 self._constant(x)
 
     def offer(self, operands: Sequence) -> None:
-        """Captures the tracers of outer traces, in the order of the operands, if something reads them in the end."""
+        """Captures what is from outside the trace, in the order of the operands, if something reads it in the end."""
         for x in operands:
-            if isinstance(x, Tracer) and x._trace is not self:
+            if x._trace is not self if isinstance(x, Tracer) else type(x) in value_kinds and np.ndim(x):
                 self.offered.append(self._constant(x))
 
     def _constant(self, x: Any) -> Atom:

@@ -98,3 +98,70 @@ def test_what_apply_is_given_must_return_the_same_type(result):
         return lambda: jnp.arange(4).at[0].apply(lambda v: eval(result, dict(jnp=jnp, v=v)))
 
     same_refusal(program)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_an_empty_take_keeps_the_weak_type(axis, dtype):
+    def program(jnp):
+        weak = jnp.broadcast_to(jnp.asarray(2 if dtype == "int32" else 2.0), (0, 3) if axis else (2, 0))
+        taken = jnp.take(weak, np.zeros((0, 3), np.int8), axis=axis)
+        return taken, taken.weak_type
+
+    same(program)
+
+
+def test_differences_of_weak_booleans():
+    same_jaxpr(lambda jnp: lambda x, y: jnp.diff(jnp.broadcast_to(x == y, (3,)), n=2), np.True_, 1.5)
+
+
+@pytest.mark.parametrize("specs", [("x", None), (None, "x")])
+def test_a_product_refuses_batch_axes_that_are_sharded_otherwise(specs):
+    def program(jax, jnp):
+        mesh = jax.make_mesh((1,), ("x",))
+        shardings = [jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec(s)) for s in specs]
+        a, b = (jax.device_put(jnp.ones((4, 2, 2)), s) for s in shardings)
+        return lambda: jnp.matmul(a, b)
+
+    same_refusal(program)
+
+
+@pytest.mark.parametrize("shapes", [((4, 1, 4), (2, 2, 8)), ((3, 4, 1, 4), (2, 2, 8))])
+def test_a_product_names_its_batch_axes_first(shapes):
+    same_refusal(lambda jnp: lambda: jnp.matmul(*map(jnp.ones, shapes)))
+
+
+# Functions of a value `x` that a loop captures from outside, with constants `m` and `v`, arrays of jax, and `n`, NumPy's.
+CAPTURED = """
+    m @ x | jnp.dot(m, x) | (m + x)[0] | n @ x | jnp.maximum(m, x)[0] | jnp.logaddexp(m, x)[0] | jnp.tensordot(m, x, 1)
+    jnp.inner(m, x) | jnp.where(v > 0, v, x) | jnp.clip(x, v, m[0]) | v ** x | jnp.linalg.solve(m, x) | x @ m
+    jax.ops.segment_sum(x, i, 2) + jax.ops.segment_max(x, i, 2)
+"""
+
+
+@pytest.mark.parametrize("text", forms(CAPTURED))
+def test_what_a_loop_captures_stands_in_the_order_of_operands(text):
+    def program(jax, jnp):
+        m, v, n, i = jnp.ones((2, 2)) * 2, jnp.ones(2) * 2, np.ones((2, 2), np.float32), np.arange(2)
+        call = eval(f"lambda x: {text}", dict(jax=jax, jnp=jnp, m=m, v=v, n=n, i=i))
+        return lambda x, y: jax.lax.scan(lambda c, _: (c + call(x), None), y, length=2)
+
+    same_jaxpr(program, np.ones(2, np.float32), np.ones(2, np.float32))
+
+
+def test_conjugate_gradients_capture_the_matrix_first():
+    matrix = np.array([[4, 1], [1, 3]], np.float32)
+    same_jaxpr(
+        lambda jax, jnp: lambda b: jax.scipy.sparse.linalg.cg(lambda x: jnp.asarray(matrix) @ x, b),
+        np.ones(2, np.float32),
+    )
+
+
+@pytest.mark.parametrize("shapes", [((1, 1), (1, 2)), ((1, 1), (1,)), ((1, 2, 2), (1, 2, 1)), ((1, 1, 1), (1, 1, 1))])
+def test_transposed_products_of_size_one(shapes):
+    same_jaxpr(lambda jax, jnp: jnp.linalg.solve, *(np.ones(s, np.float32) for s in shapes))
+
+
+@pytest.mark.parametrize("ids", [[0.0, 1, 2, 3], [True, False, True, True], [0, 1]])
+def test_odd_numbers_of_segments(ids):
+    same_refusal(lambda jax, jnp: lambda: jax.ops.segment_sum(jnp.arange(4.0), np.array(ids), num_segments=4))
