@@ -165,3 +165,31 @@ def test_transposed_products_of_size_one(shapes):
 @pytest.mark.parametrize("ids", [[0.0, 1, 2, 3], [True, False, True, True], [0, 1]])
 def test_odd_numbers_of_segments(ids):
     same_refusal(lambda jax, jnp: lambda: jax.ops.segment_sum(jnp.arange(4.0), np.array(ids), num_segments=4))
+
+
+# Derivatives of a loop, branch or call of `f`, a jitted function that reads a constant or gets a number.
+INSIDE = """
+    jax.lax.scan(lambda c, t: (f(c) * t, t), x, jnp.arange(3.0))[0] | jax.lax.fori_loop(0, 3, lambda i, c: f(c), x)
+    jax.lax.cond(x[0] > 0, f, lambda x: x, x) | jax.checkpoint(f)(x) | f(x)
+"""
+
+
+# Second derivatives of branches and of `checkpoint` have their constants in another order.
+DERIVATIVES = [
+    (d, t)
+    for d in ("grad", "hessian", "jacfwd")
+    for t in forms(INSIDE)
+    if d != "hessian" or "ch" not in t and "cond" not in t
+]
+
+
+@pytest.mark.parametrize(("derivative", "text"), DERIVATIVES)
+@pytest.mark.parametrize(
+    "function", ["jax.jit(lambda x: m @ x)", "jax.nn.selu", "lambda x: jax.jit(jnp.multiply)(x, 2.5)"]
+)
+def test_what_jitted_functions_read_is_a_residual(function, text, derivative):
+    def program(jax, jnp):
+        f = eval(function, dict(jax=jax, jnp=jnp, m=jnp.ones((2, 2)) * 2))
+        return getattr(jax, derivative)(lambda x: eval(text, dict(jax=jax, jnp=jnp, f=f, x=x)).sum())
+
+    same_jaxpr(program, np.ones(2, np.float32))
