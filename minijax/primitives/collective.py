@@ -376,7 +376,7 @@ class PPermute(LinearNamed):
         if d is None:
             return x, None
         # As in jax a method, which NumPy arrays compute at once.
-        return cast("Any", x).take(np.array([sources[i] for i in range(size)], np.int32), d), d
+        return cast("Any", x).take(np.array([sources[i] for i in range(size)]), d), d
 
 
 class PBroadcast(LinearNamed):
