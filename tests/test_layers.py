@@ -142,7 +142,7 @@ SOCKETS = {
 OWNERS = {
     "minijax.kernels": "operations on references that only kernels have",
     "minijax.interop": "jax.core's calls",
-    "minijax.random.gammas": "gamma numbers are drawn with normal ones, which are no operation",
+    "minijax.random.samplers": "gamma numbers are drawn with normal ones, which are no operation",
     "minijax.experimental.sparse": "sparse arrays are no values of programs: only their buffers are",
 }
 STATE = ("minijax.base.thread.thread",)  # which anybody may read, and tests/dispatch/test_engine.py says who sets

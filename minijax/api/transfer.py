@@ -240,9 +240,10 @@ class named_scope(contextlib.ContextDecorator, context.entered):
             raise TypeError(f"named_scope name argument must be a string, got {name!r}")
         self._name = name
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> context.NameStack:
         self._context = context.extended_name_stack(self._name)._context
         super().__enter__()
+        return context.NameStack(context.current_context().name_stack)
 
     def _recreate_cm(self):
         return type(self)(self._name)

@@ -388,7 +388,7 @@ def dtype_from_user(dtype: Any) -> Any:
     """The dtype that an argument specifies as a dtype, a type, a name, or an object with `.dtype`."""
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
         return dtype
-    if hasattr(dtype, "shape") and not isinstance(dtype, type):
+    if hasattr(dtype, "shape") and not isinstance(dtype, (type, str)):
         if not hasattr(dtype, "__array__"):
             return np.dtype(dtype.dtype)  # a `ShapeDtypeStruct`
         raise ValueError(
@@ -402,7 +402,7 @@ def dtype_from_user(dtype: Any) -> Any:
 
 # Functions that jax jits: they warn of a narrowed dtype when they are traced, the others at every call.
 _WARN_ONCE = frozenset(
-    "sum prod mean var std cumsum cumprod nancumsum nancumprod nanmean linspace logspace geomspace one_hot".split()
+    "mean var std cumsum cumprod nancumsum nancumprod nanmean linspace logspace geomspace one_hot".split()
 )
 _warned: set[tuple[str | None, Any]] = set()
 cache.on_clear(_warned.clear)

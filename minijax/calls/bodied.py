@@ -24,6 +24,7 @@ from minijax.ir.body import with_leading
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import is_ref
+from minijax.ir.trace import constants_to_inputs
 from minijax.ir.types import Zero
 from minijax.primitives.zeros import instantiate, nonzero_mask
 from minijax.transforms.batch import batch_jaxpr, move_batch_dim
@@ -235,9 +236,15 @@ class Bodied(Primitive):
         ins, outs = self.binders(params)
         parts, flagged, out_nonzeros = self.settled(params, nonzeros, _linearized)
         known, linear = [p.primal for p in parts], [p.tangent for p in parts]
+        if len(parts) > 1:
+            known, linear = zip(*(_returning_constants(p.primal, p.tangent, len(outs)) for p in parts), strict=True)
         results, residuals, leading, linear = self.run_known(params, known, linear, primals, ins, outs)
-        others = ~taken(ins)
-        residuals, leading = [*others.marked(primals), *residuals], [*others.marked(ins), *leading]
+        others, consts = ~taken(ins), []
+        if any(body.consts for body in linear):
+            # As in jax the constants of the linear part are its operands.
+            consts, linear = [*linear[0].consts], [ClosedJaxpr(constants_to_inputs(linear[0].jaxpr))]
+        residuals = [*others.marked(primals), *consts, *residuals]
+        leading = [*others.marked(ins), *repeat(CONST, len(consts)), *leading]
         params = self.parts(params)[1]
 
         def push(*tangents):
@@ -402,6 +409,16 @@ def _by_role(binders: Binders) -> list[int]:
 def _linearized(body: ClosedJaxpr, nonzeros: tuple, least: tuple) -> tuple:
     parts = linearize_jaxpr(body, nonzeros, least)
     return parts, parts.out_nonzeros
+
+
+def _returning_constants(known: ClosedJaxpr, linear: ClosedJaxpr, count: int) -> tuple[ClosedJaxpr, ClosedJaxpr]:
+    """The parts of a branch; the known one has `count` results, then returns the constants of the linear one."""
+    if not linear.consts:
+        return known, linear
+    jaxpr, consts = known.jaxpr, [Var(v.aval) for v in linear.constvars]
+    results = [*jaxpr.outvars[:count], *consts, *jaxpr.outvars[count:]]
+    jaxpr = jaxpr.replace(constvars=[*jaxpr.constvars, *consts], outvars=results)
+    return ClosedJaxpr(jaxpr, [*known.consts, *linear.consts]), ClosedJaxpr(constants_to_inputs(linear.jaxpr))
 
 
 def partially_evaluated(body: ClosedJaxpr, unknown: tuple[bool, ...], least: tuple[bool, ...]) -> tuple:

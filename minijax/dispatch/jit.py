@@ -16,7 +16,7 @@ from minijax.ir.check import same_types
 from minijax.ir.context import path
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.primitive import Axis, cotangents, is_undefined_primal
-from minijax.ir.trace import eval_jaxpr
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr
 from minijax.ir.types import Zero, hi_classes, typeof
 from minijax.partition.meshes import axes_of, context_mesh
 from minijax.partition.shardings import UNSPECIFIED
@@ -153,6 +153,7 @@ class Jit(Call, DischargeableCall):
         if calls.sources is not None:
             values = [primals[i] if kind == "in" else results[i] for kind, i in calls.sources]
         outs, residuals = values[:n], values[n:]
+        residuals = [*calls.consts, *residuals]
         return outs, calls.out_nonzeros, lambda *tangents: self.bind_all([*residuals, *tangents], calls.tangent)
 
     def transpose(self, cts, *operands, **params):
@@ -188,7 +189,7 @@ class Jit(Call, DischargeableCall):
         # (residuals, unknown operands) -> (unknown operands, residuals)
         body = permute_jaxpr(pe.unknown, (*range(k, len(pe.unknown.invars)), *range(k)))
         ins = [*unknown_ins, *(None for _ in residuals)]
-        call = self.calling(unknown_params, body, [*rest, *residuals], ins, unknown_outs)
+        call = self.calling(unknown_params, body, [*rest, *map(staging.instantiated, residuals)], ins, unknown_outs)
         return pe.out_unknown.merge(outs, staging.process(self, *call))
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
@@ -274,13 +275,15 @@ def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], pa
 class _LinearCalls(NamedTuple):
     """The parameters of the two equations of a linearized call, and the sources of results and residuals.
 
-    `sources` is None if these are the results of the first equation in their order.
+    `sources` is None if these are the results of the first equation in their order. The second equation's first
+    operands are `consts`, as in jax.
     """
 
     primal: dict[str, Any]
     sources: tuple | None
     tangent: dict[str, Any]
     out_nonzeros: Mask
+    consts: list
 
 
 @state.traced_cache
@@ -288,10 +291,11 @@ def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCal
     params, parts = dict(zip(_KEY_PARAMS, how, strict=True)), linearize_jaxpr(closed, nonzeros)
     every, outs = range(len(nonzeros)), range(len(parts.out_nonzeros))
     sources, primal = _known_call(parts.primal, every, outs, params)
-    ins = [*(None for _ in sources[len(outs) :]), *nonzeros.marked(every)]
-    _, tangent = jit_p.calling(jit_p.parts(params)[1], parts.tangent, (), ins, parts.out_nonzeros.marked(outs))
+    consts, body = list(parts.tangent.consts), ClosedJaxpr(constants_to_inputs(parts.tangent.jaxpr))
+    ins = [*(None for _ in (*consts, *sources[len(outs) :])), *nonzeros.marked(every)]
+    _, tangent = jit_p.calling(jit_p.parts(params)[1], body, (), ins, parts.out_nonzeros.marked(outs))
     in_order = tuple([("out", i) for i in range(len(primal["jaxpr"].jaxpr.outvars))])
-    return _LinearCalls(primal, None if tuple(sources) == in_order else sources, tangent, parts.out_nonzeros)
+    return _LinearCalls(primal, None if tuple(sources) == in_order else sources, tangent, parts.out_nonzeros, consts)
 
 
 @state.traced_cache

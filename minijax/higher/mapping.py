@@ -67,6 +67,8 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
 def _reshaped_rows(x: Any, start: int, end: int, sizes: tuple[int, ...]) -> Any:
     """The rows from `start` to `end`, reshaped to leading axes of `sizes`. XLA shards the intermediate values."""
+    if isinstance(x, np.ndarray):
+        return x[start:end].reshape(*sizes, *x.shape[1:])
     aval = typeof(x)
     tail, zeros = aval.shape[1:], (0,) * (aval.ndim - 1)
 

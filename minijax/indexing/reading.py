@@ -17,7 +17,7 @@ from minijax.primitives.as_array import as_array
 from minijax.primitives.convert import as_type, convert, scalar_as
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
-from minijax.primitives.gather_scatter import FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
+from minijax.primitives.gather_scatter import CLIP, FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.sharding import reshard_like
 from minijax.run.arrays.array import Array
@@ -27,17 +27,26 @@ from minijax.run.arrays.array import Array
 
 def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gather: bool = False) -> Any:
     """The elements of `x` at a parsed index; `steps_gather` uses a gather for slices with a step."""
-    is_gather_mode = options.mode is not None and GatherScatterMode.from_any(options.mode) in (FILL_OR_DROP, ONE_HOT)
+    mode = None if options.mode is None else GatherScatterMode.from_any(options.mode)
     if index.is_whole():
         return _adapt_axes(x if isinstance(x, Array) else as_array(x), index)
-    if is_gather_mode or index.has_arrays():
+    if mode in (FILL_OR_DROP, ONE_HOT) or index.has_arrays():
         return _gathered(x, operands, index, options)
+    if mode is CLIP:
+        wraps = options.wrap_negative_indices
+        index = index._replace(entries=tuple(_clipped(e, index.shape[a], wraps) for a, e in index.places()))
     has_steps = any(e.step not in (1, -1) for _, e in index.on_axes() if keeps_axis(e))
     if _is_static(index, options.wrap_negative_indices) and not (steps_gather and has_steps):
         return _adapt_axes(_sliced(x, index), index)
     if has_steps or _slices_symbolic_array(index):
         return _gathered(x, operands, index, options)
     return _adapt_axes(_dynamic_sliced(x, operands, index, options), index)
+
+
+def _clipped(e: Any, size: Any, wraps: bool) -> Any:
+    if type(e) is not int or not (is_int(size) and size):
+        return e
+    return min(max(e + size * (wraps and e < 0), 0), size - 1)
 
 
 def _is_static(index: Index, wraps: bool) -> bool:

@@ -313,10 +313,21 @@ class JaxprTrace(Trace):
                 self._constant(x)
 
     def offer(self, operands: Sequence) -> None:
-        """Captures the tracers of outer traces, in the order of the operands, if something reads them in the end."""
+        """Captures what is from outside the trace, in the order of the operands, if something reads it in the end."""
         for x in operands:
-            if isinstance(x, Tracer) and x._trace is not self:
+            if x._trace is not self if isinstance(x, Tracer) else type(x) in value_kinds and np.ndim(x):
                 self.offered.append(self._constant(x))
+
+    def instantiated(self, x: Any) -> Any:
+        """A tracer of this trace for a number, as a constant instead of a literal; other values are unchanged."""
+        if type(x) not in dtypes.PYTHON_SCALARS and not isinstance(x, np.generic):
+            return x
+        var = self.const_vars.get(~id(x))
+        if var is None:
+            var = self.const_vars[~id(x)] = Var(typeof(x))
+            self.consts.append(x)
+            self.originals.append(x)
+        return _tracer_of(self, var, _here())
 
     def _constant(self, x: Any) -> Atom:
         # Several tracers may represent one variable of an outer trace.

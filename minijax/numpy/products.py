@@ -79,9 +79,10 @@ def matmul(
             raise ValueError(
                 f"matmul input operand {i} must have ndim at least 1, but it has ndim 0. `*` multiplies by a scalar."
             )
-    check_equal_sizes("matmul", typeof(a), typeof(b), *_contracted(typeof(a).ndim, typeof(b).ndim))
     left, right = typeof(a).shape[:-2], typeof(b).shape[:-2]
     rank = len(broadcast_shapes(left, right))
+    _check_batch_axes(typeof(a), typeof(b))
+    check_equal_sizes("matmul", typeof(a), typeof(b), *_contracted(typeof(a).ndim, typeof(b).ndim))
     a, rows = _without_unit_axes(a, left, right, ["row", "k"], rank)
     b, columns = _without_unit_axes(b, right, left, ["k", "column"], rank)
     numbers, labels = _dimension_numbers(rows, columns)
@@ -103,6 +104,15 @@ def _dimension_numbers(left: list, right: list) -> tuple[tuple, list]:
     batched = tuple(left.index(p) for p in shared), tuple(right.index(p) for p in shared)
     free = [p for side in (left, right) for p in side if p != "k" and p not in shared]
     return (contracted, batched), shared + free
+
+
+def _check_batch_axes(a: Any, b: Any) -> None:
+    """Raises ValueError if batch axes of one size are sharded otherwise."""
+    left, right = (list(zip(t.shape[:-2], t.entries[:-2], strict=True))[::-1] for t in (a, b))
+    if any(m == n != 1 and p != q for (m, p), (n, q) in zip(left, right, strict=False)):
+        raise ValueError(
+            f"matmul: batch axes must be sharded alike, got {a.str_short()} and {b.str_short()}. Use `jax.reshard`."
+        )
 
 
 def matmul_highest(x: Any, y: Any) -> Any:

@@ -188,6 +188,10 @@ PROD = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, ALL)
 def _reduce(
     a: Any, reducer: Reducer, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool
 ) -> Any:
+    if dtype is not None:
+        # As in jax the conversion is asked for the same dtype, and each trace warns of both.
+        asked = [dtypes.requested_dtype(dtype, name) for name in (reducer.name, "convert_element_type")]
+        dtype = asked[0]
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 
@@ -237,7 +241,6 @@ def _sum_or_prod(reducer: Reducer, **texts: str) -> Callable:
           {axis_result}
         """
         check_out(name, out)
-        dtype = dtypes.requested_dtype(dtype, name)
         return _reduce(a, reducer, _reduced_axis(name, axis), dtype, keepdims, initial, where, promote_integers)
 
     return fused(whole=True)(named(function, name, filled(function, texts)))

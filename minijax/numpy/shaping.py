@@ -1005,7 +1005,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 def _differences(a: Any, axis: int) -> Any:
     before = [slice(None)] * axis
     later, earlier = subscripts.getitem(a, (*before, slice(1, None))), subscripts.getitem(a, (*before, slice(-1)))
-    return lax.ne(later, earlier) if a.dtype == np.bool_ else lax.sub(later, earlier)
+    return ufuncs.not_equal(later, earlier) if a.dtype == np.bool_ else lax.sub(later, earlier)
 
 
 @jitted("diff", static=("n", "axis"))

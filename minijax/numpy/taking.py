@@ -106,7 +106,7 @@ def _take(a, indices, axis, mode, unique, is_sorted, fill):
     if not indices.size:
         # Without indices nothing is gathered, whatever their shape.
         none = (*a.shape[:axis], *indices.shape, *a.shape[axis + 1 :])
-        return a if not size else moving.filled_by_value(none, a.dtype.type(0))
+        return a if not size else structural.blank(none, a.dtype, a.weak_type)
     starts, numbers = moving.expand_dims(indices, (indices.ndim,)), GatherDimensionNumbers(offsets, (axis,), (axis,))
     promises = dict(unique_indices=unique, indices_are_sorted=is_sorted)
     return gather_scatter.gather(a, starts, numbers, sizes, mode=gather_mode, fill_value=fill, **promises)

@@ -34,7 +34,10 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         out_sharding: ShardingLike | None = None,
     ) -> Array:
         check_arraylike(name, data, segment_ids)
-        data, ids = creation.asarray(data), creation.asarray(segment_ids)
+        # A NumPy array stays itself, so that several calls capture one constant.
+        is_kept = isinstance(segment_ids, np.ndarray) and segment_ids.dtype.kind in "iu"
+        ids = segment_ids if is_kept else creation.asarray(segment_ids)
+        data = creation.asarray(data)
         count = _count(name, ids, num_segments)
         aval, id_count = typeof(data), typeof(ids).size
         options = Options("drop" if mode is None else mode, None, indices_are_sorted, unique_indices, False)

@@ -311,7 +311,7 @@ class BaseMesh(Immutable):
     _name_to_type = property(lambda self: dict(zip(self.axis_names, self.axis_types, strict=True)))
 
     def _text(self) -> str:
-        axes = ", ".join(f"{name!r}: {size}" for name, size in self.shape_tuple) or "()"
+        axes = ", ".join(f"'{name}': {size}" for name, size in self.shape_tuple) or "()"
         return f"{axes}, axis_types={self.axis_types}"
 
     def __enter__(self):

@@ -23,7 +23,7 @@ from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, strong
 from minijax.primitives.counting import broadcasted_iota
-from minijax.primitives.dynamic_slice import GatherDimensionNumbers, GatherScatterMode, dynamic_slice_in_dim, gather
+from minijax.primitives.dynamic_slice import dynamic_slice_in_dim
 from minijax.primitives.elementwise import add, div, eq, mul, select
 from minijax.primitives.families import ANY, check_kinds, const_like, scalar_like
 from minijax.primitives.moving import move_axis, reduced_aval
@@ -375,12 +375,8 @@ class PPermute(LinearNamed):
             raise AssertionError(f"ppermute: perm {perm} doesn't match the axis size {size}")
         if d is None:
             return x, None
-        shape = typeof(x).shape
-        offset_dims = moving.other_axes(len(shape), (d,))
-        numbers = GatherDimensionNumbers(offset_dims, collapsed_slice_dims=(d,), start_index_map=(d,))
-        indices = np.array([[sources[i]] for i in range(size)], np.int32)
-        sizes = tuple(1 if i == d else n for i, n in enumerate(shape))
-        return gather(x, indices, numbers, sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS), d
+        # As in jax a method, which NumPy arrays compute at once.
+        return cast("Any", x).take(np.array([sources[i] for i in range(size)]), d), d
 
 
 class PBroadcast(LinearNamed):

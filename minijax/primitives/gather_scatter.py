@@ -574,19 +574,27 @@ def scatter_apply(
 ) -> Array:
     """Applies `func`, a function of a scalar, to windows of the operand, at the positions that index vectors give.
 
-    Raises NotImplementedError for a `func` that closes over traced values, TypeError over arrays.
+    Raises NotImplementedError for a `func` that closes over traced values, TypeError over arrays, and ValueError if
+    it does not return a scalar of the operand's dtype.
     """
     dtype = typeof(operand).dtype
     aval = ShapedArray((), dtype)
     info = DebugInfo("scatter_apply", getattr(func, "__name__", "func"))
-    jaxpr, consts = trace_to_jaxpr(lambda x, _: [func(x)], [aval, aval], info)
+
+    def applied(x: Any, _: Any) -> list:
+        out = func(x)
+        if out is None or isinstance(out, (tuple, list, dict)):
+            raise ValueError(f"scatter_apply: func must return a scalar, got {type(out).__name__}")
+        return [out]
+
+    jaxpr, consts = trace_to_jaxpr(applied, [aval, aval], info)
     if any(isinstance(c, Tracer) for c in consts):
         raise NotImplementedError("scatter_apply: func can't close over Tracers")
     if consts:
         raise TypeError("scatter_apply: func must not close over arrays, which are not hashable")
     (out,) = jaxpr.outvars
     if out.aval.dtype != dtype or out.aval.shape:
-        raise TypeError(f"scatter_apply: func must map a scalar of {dtype.name} to another, got {out.aval}")
+        raise ValueError(f"scatter_apply: func must map a scalar of {dtype.name} to another, got {out.aval}")
     flags: Any = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
     updates = full(update_shape, 0, dtype)
     return scatter_p.write(operand, scatter_indices, updates, dimension_numbers, jaxpr=jaxpr, **flags)

@@ -45,7 +45,7 @@ def partial_eval_jaxpr(closed: ClosedJaxpr, unknown_in: tuple[bool, ...], instan
         outs = partial_eval_into(staging, closed, inputs)
         out_unknown = Mask([_is_unknown(x, staging) for x in outs]) | instantiate
         known_outs, unknown_outs = out_unknown.partition(outs)
-        unknown, residuals = _unknown_part(staging, unknown_outs)
+        unknown, residuals = _unknown_part(staging, unknown_outs, True)
         unknown_part[:] = unknown, out_unknown, len(residuals)
         return [*known_outs, *residuals]
 
@@ -87,15 +87,18 @@ def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
     return eqn.primitive.partial_eval(staging, operands, unknown_in, **eqn.params)
 
 
-def _unknown_part(staging: JaxprTrace, results: Sequence) -> tuple[ClosedJaxpr, list]:
-    """The jaxpr (residuals, unknown inputs) -> results, and the residuals, the known values that it reads."""
+def _unknown_part(staging: JaxprTrace, results: Sequence, opens_constants: bool = False) -> tuple[ClosedJaxpr, list]:
+    """The jaxpr (residuals, unknown inputs) -> results, and the residuals, the known values that it reads.
+
+    As in jax arrays that it reads are residuals, too, if it `opens_constants`.
+    """
     jaxpr, consts = staging.to_jaxpr(results)
     staging.finish()
     values = dict(zip(jaxpr.constvars, consts, strict=True))
     jaxpr = jaxpr.replace(eqns=_live_eqns(jaxpr))
     jaxpr = jaxpr.replace(constvars=_constvars_in_jax_order(jaxpr))
     consts = [values[v] for v in jaxpr.constvars]
-    return open_at(jaxpr, consts, Mask([isinstance(x, Tracer) for x in consts]))
+    return open_at(jaxpr, consts, Mask([opens_constants or isinstance(x, Tracer) for x in consts]))
 
 
 def _live_eqns(jaxpr: Jaxpr) -> list[JaxprEqn]:

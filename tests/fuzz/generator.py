@@ -194,6 +194,11 @@ def dtype_of(value: Any) -> str:
     return str(value.dtype)
 
 
+def spelled(name: str, path: tuple) -> str:
+    """The expression of a leaf of a tree that has a name; a `Box` has no key for what is inside."""
+    return name + jax.tree_util.keystr(path).replace("[<flat index 0>]", ".inside")
+
+
 def is_key(value: Any) -> bool:
     return dtype_of(value).startswith("key<")
 
@@ -258,7 +263,7 @@ class Body:
         found = 0
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.scope[name]):
             if hasattr(leaf, "dtype") and leaf.size <= self.most:
-                self.values[name + jax.tree_util.keystr(path)] = leaf
+                self.values[spelled(name, path)] = leaf
                 found += 1
         if not found:
             raise NotFound

@@ -594,7 +594,7 @@ def generate(seed: int) -> Program:
         def trace(*given: Any) -> None:
             named = dict(zip(params, given, strict=True))
             values = {
-                name + jax.tree_util.keystr(path): leaf
+                generator.spelled(name, path): leaf
                 for name, tree in named.items()
                 for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
             }

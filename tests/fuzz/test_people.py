@@ -29,7 +29,6 @@ KNOWN = {
         "has no attribute (accum|ref)'|State effect not supported|No state discharge rule implemented|"
         r"returned .*(KeyError\(Var|returned a mutable array reference|Invalid shape for `swap`|`vmap` ordered IO)"
     ),
-    "jax takes rows of a constant where vmap permutes": r"other jaxprs.*--- not .*(name=_take.*gather|let _take = )",
     "jax keeps tangents of integers in calls of custom_vmap": r"other jaxprs.*--- not .*:float0\S* .*= custom_vmap_call",
     "jax batches the primal results of jacfwd": (
         r"at vmap out_axes\[0\]\[0\], got axis spec None.*(AssertionError|ours returned)|ours returned.*at vmap out_axes"

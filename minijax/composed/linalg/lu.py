@@ -197,7 +197,9 @@ def solve(a: Any, b: Any) -> Any:
 
     def vecmat(ct):
         product = dot_general(ct, a, (((n - 2,), (n - 2,)), (batch, batch)), Precision.HIGHEST)
-        return moving.reduce_sum_p.bind(product, axes=(), out_sharding=None)
+        units = tuple(i for i, size in enumerate(typeof(product).shape) if size == 1)
+        total = moving.reduce_sum_p.bind(product, axes=units, out_sharding=None)
+        return moving.expand_dims(total, units)
 
     def solve(trans):
         return lambda _, x: lu_solve(factors, permutation, x, trans)
