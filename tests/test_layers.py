@@ -43,7 +43,7 @@ ROOM_LINES = {
     "run": (4_255, "simple programs are compiled with few optimizations"),
     "primitives": (6_820, "advice in messages"),
     "indexing": (530, "advice in messages"),
-    "transforms": (1_110, "jaxprs that partial evaluation leaves alone stay the same object"),
+    "transforms": (1_120, "equations that only read references, in their jaxprs too, are dropped with their results"),
     "calls": (1_680, "the rules of loops, branches and calls follow from the roles of operands"),
     "dispatch": (2_760, "`make_jaxpr` and `eval_shape` share the traces of `jit`"),
     "higher": (2_078, "cotangents of the slices of a scan keep their weak types"),
