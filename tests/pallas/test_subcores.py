@@ -165,3 +165,24 @@ def test_copies_are_interpreted():
 
     with compare.on_both(on_v6e):
         compare.same(program, rtol=0, atol=0)
+
+
+def test_several_bodies_run_one_after_the_other():
+    meshes = [plsc.ScalarSubcoreMesh(axis_name="c", num_cores=2), vector_mesh(plsc, num_cores=2)]
+
+    def part(place):
+        def body(x, o):
+            i = jax.lax.axis_index("c")
+            pltpu.sync_copy(x.at[pl.ds(16 * i, 16)], o.at[pl.ds(place + 16 * i, 16)])
+
+        return body
+
+    f = pl.kernel([part(0), part(32)], jax.ShapeDtypeStruct((64,), jnp.float32), mesh=meshes, interpret=True)
+    x = jnp.arange(32.0)
+    np.testing.assert_array_equal(f(x), np.tile(x, 2))
+    np.testing.assert_array_equal(jax.vmap(f)(jnp.stack([x, -x])), np.stack([np.tile(x, 2), -np.tile(x, 2)]))
+    simulated = pltpu.InterpretParams()
+    with pytest.raises(NotImplementedError, match="several kernels run one after the other, with interpret=True"):
+        pl.kernel([part(0), part(32)], jax.ShapeDtypeStruct((64,), jnp.float32), mesh=meshes, interpret=simulated)(x)
+    with pytest.raises(NotImplementedError, match="several kernels have no derivatives"):
+        jax.grad(lambda x: f(x).sum())(x)
