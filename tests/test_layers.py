@@ -57,7 +57,7 @@ ROOM_LINES = {
     "nn": (640, "first cap"),
     "image": (180, "first cap"),
     "example_libraries": (400, "first cap"),
-    "kernels": (13_420, "the simulator of TPUs; timelines of pipelines"),
+    "kernels": (13_480, "the simulator of TPUs; timelines of pipelines; parallel loops of SparseCores"),
     "explaining": (2_900, "`explain`, `report`, `find_nan`, `find_leak`, `doctor`"),
     "experimental": (5_700, "faces of kernels for users"),
     "": (785, "`jax.ad`"),

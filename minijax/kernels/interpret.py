@@ -20,6 +20,7 @@ from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.grid import dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.memory import SemaphoreTy
 from minijax.kernels.uninitialized import uninitialized, uninitialized_element
 from minijax.kernels.writes import written
 from minijax.primitives.convert import convert
@@ -40,6 +41,11 @@ def program(ins: tuple, params: dict, differentiated: bool = False) -> ClosedJax
 
 @state.traced_cache
 def _program(kernel: Jaxpr, ins: tuple, mapping: GridMapping, aliases: tuple, differentiated: bool) -> ClosedJaxpr:
+    for block in mapping.block_mappings:
+        if isinstance(block.array_aval.dtype, SemaphoreTy):
+            raise NotImplementedError(
+                f"pallas_call: {block.origin} are semaphores, which outlive an interpreted kernel as scratch only"
+            )
     call = _Interpreted(kernel, mapping, dict(aliases), differentiated)
     info = DebugInfo("pallas_call", kernel.debug_info.func_src_info)
     jaxpr, consts = trace_to_jaxpr(call, ins, info)

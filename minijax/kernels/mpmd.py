@@ -81,7 +81,8 @@ class MpmdMap(DischargeableCall):
         how = params["interpret"]
         if isinstance(how, InterpretParams) or (not how and e.platform != "cpu"):
             raise NotImplementedError(
-                f"pl.kernel: several kernels run one after the other, with interpret=True, got the meshes {params['meshes']}"
+                "pl.kernel: several kernels run one after the other, with interpret=True, got the meshes "
+                f"{params['meshes']}"
             )
         closed = _in_turn(tuple(ins), params)
         return e.inlined(closed.jaxpr, e.constants(closed), operands)

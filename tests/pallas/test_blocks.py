@@ -5,6 +5,10 @@ import numpy as np
 import pallas_kernels  # noqa: F401  the short names of Pallas' modules
 import pytest
 
+import minijax as jax
+from minijax.experimental import pallas as pl
+from minijax.experimental.pallas import tpu as pltpu
+
 pytestmark = pytest.mark.oracle
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -84,3 +88,15 @@ def test_reads_whose_values_are_not_used_are_dropped(body):
         )
 
     compare.same_jaxpr(call, np.ones(3, np.float32))
+
+
+def test_semaphores_that_outlive_an_interpreted_kernel_are_refused():
+    call = pl.pallas_call(
+        lambda x, o, done: pltpu.make_async_copy(x, o, done).start(),
+        (jax.ShapeDtypeStruct((8, 128), np.float32), pltpu.SemaphoreType.DMA(())),
+        in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=(pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SEMAPHORE)),
+        interpret=True,
+    )
+    with pytest.raises(NotImplementedError, match=r"outputs\[1\] are semaphores, which outlive an interpreted kernel"):
+        call(np.ones((8, 128), np.float32))
