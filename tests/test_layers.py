@@ -62,7 +62,10 @@ ROOM_LINES = {
     "experimental": (5_700, "faces of kernels for users"),
     "": (785, "`jax.ad`"),
 }
-PACKAGE_LINES, CORE_LINES = 78_530, 39_710  # with timelines and parallel loops of kernels; of the rooms together, and of those from base to api
+PACKAGE_LINES, CORE_LINES = (
+    78_530,
+    39_710,
+)  # with timelines and parallel loops of kernels; of the rooms together, and of those from base to api
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
