@@ -243,6 +243,7 @@ class Get(Indexed):
     """Reads: (reference, *arrays of the index)."""
 
     name = "get"
+    reads_only = True
 
     def infer(self, ref, *arrays, path):
         read = lambda x, *arrays: [read_view(x, path, arrays)]  # noqa: E731

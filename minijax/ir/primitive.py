@@ -115,6 +115,8 @@ class Primitive(Binding):
 
     auto_pvary = True  # inside shard_map, operands are cast to vary over the same mesh axes
     never_dead = False  # its equations remain though nothing uses their results
+    reads_only = False  # its effect is that it reads references
+    owns_refs = False  # the inputs of its jaxpr are new references
     has_bodies = True  # there may be jaxprs among the parameters
     dce_inside = False  # `dce` prunes the jaxprs among the parameters
     is_hi = False  # an operation that users define, which `to_lo` lowers to others

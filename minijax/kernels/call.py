@@ -22,7 +22,6 @@ from minijax.kernels.mapping import GridMapping, block_mapping, grid_bounds, ind
 from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.primitive import pallas_call_p
 from minijax.kernels.simulator.options import chosen, traced_for
-from minijax.kernels.writes import without_unused_reads
 from minijax.transforms.prune import prune_fresh
 
 
@@ -192,7 +191,7 @@ class _Call:
         where = f"The kernel function in the pallas_call {source_of(self.kernel)}"
         with within(mapping.local_grid, mapping.grid_names), traced_for(self.options["interpret"]):
             jaxpr, consts = traced_kernel(self.kernel, "pallas_call kernel", refs, trees, (where, "constants"))
-        return prune_fresh(without_unused_reads(jaxpr), (), True)[0], consts
+        return prune_fresh(jaxpr, (), True)[0], consts
 
     def _check_aliases(self, avals: tuple, out_avals: tuple) -> None:
         """Raises ValueError for an alias of an operand or result that is not there, or of another type."""

@@ -20,6 +20,7 @@ from minijax.kernels.blocks import Blocked, BoundedSlice, Element, Indirect
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.grid import dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.memory import SemaphoreTy
 from minijax.kernels.uninitialized import uninitialized, uninitialized_element
 from minijax.kernels.writes import written
 from minijax.primitives.convert import convert
@@ -40,6 +41,11 @@ def program(ins: tuple, params: dict, differentiated: bool = False) -> ClosedJax
 
 @state.traced_cache
 def _program(kernel: Jaxpr, ins: tuple, mapping: GridMapping, aliases: tuple, differentiated: bool) -> ClosedJaxpr:
+    for block in mapping.block_mappings:
+        if isinstance(block.array_aval.dtype, SemaphoreTy):
+            raise NotImplementedError(
+                f"pallas_call: {block.origin} are semaphores, which outlive an interpreted kernel as scratch only"
+            )
     call = _Interpreted(kernel, mapping, dict(aliases), differentiated)
     info = DebugInfo("pallas_call", kernel.debug_info.func_src_info)
     jaxpr, consts = trace_to_jaxpr(call, ins, info)
@@ -81,8 +87,9 @@ class _Interpreted:
 
     def _arrays(self, values: Sequence) -> list:
         """The arrays that the references are blocks of, as they are before the first step."""
-        inputs = [*values[: self.first_input]]
-        for x, block in zip(values[self.first_input :], self.mapping.in_mappings, strict=True):
+        n = self.first_input
+        inputs = [*values[:n]]
+        for x, block in zip(values[n:], self.mapping.in_mappings, strict=True):
             inputs.append(_padded(x, block, self.differentiated))
         begins = {o: i for i, o in self.shared.items()}
         outputs = []
@@ -90,9 +97,12 @@ class _Interpreted:
             if k not in begins:
                 outputs.append(uninitialized(_padded_shape(block), block.array_aval.dtype))
                 continue
-            if _padded_shape(block) != block.array_aval.shape:
-                raise NotImplementedError("Padding with aliasing not supported.")
-            outputs.append(inputs[begins[k]])
+            begin = inputs[begins[k]]
+            if _padded_shape(block) != begin.shape or _lows(block) != _lows(self.mapping.in_mappings[begins[k] - n]):
+                raise NotImplementedError(
+                    "pallas_call: an operand and the result that begins as it must be padded alike, if they are padded"
+                )
+            outputs.append(begin)
         scratch = [uninitialized(a.shape, a.dtype) for a in self.mapping.scratch_avals]
         return [*inputs, *outputs, *scratch]
 
@@ -233,16 +243,20 @@ def _padded(x: Any, block: BlockMapping, differentiated: bool) -> Any:
     padded = _padded_shape(block)
     if padded == aval.shape:
         return x
-    lows = [d.padding[0] if type(d) is Element else 0 for d in block.block_shape]
-    config = [(low, m - n - low, 0) for low, m, n in zip(lows, padded, aval.shape, strict=True)]
+    config = [(low, m - n - low, 0) for low, m, n in zip(_lows(block), padded, aval.shape, strict=True)]
     is_moved = differentiated and dtypes.issubdtype(aval.dtype, np.inexact)
     return pad(x, np.ones((), aval.dtype)[()] if is_moved else uninitialized_element(aval.dtype), config)
 
 
 def _cut(x: Any, block: BlockMapping) -> Any:
     """The result without what it was padded by."""
-    shape = block.array_aval.shape
-    return x if x.shape == shape else lax_slice(x, (0,) * len(shape), shape)
+    shape, lows = block.array_aval.shape, _lows(block)
+    return x if x.shape == shape else lax_slice(x, lows, [low + n for low, n in zip(lows, shape, strict=True)])
+
+
+def _lows(block: BlockMapping) -> list[int]:
+    """The padding in front of each dimension."""
+    return [d.padding[0] if type(d) is Element else 0 for d in block.block_shape]
 
 
 def _read(x: Any, window: _Window) -> Any:

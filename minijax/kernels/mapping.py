@@ -60,11 +60,13 @@ class BlockMapping:
         return tuple([size_of(d) or 1 for d in self.block_shape])
 
     def has_trivial_window(self) -> bool:
-        """Returns whether the block is the whole array."""
-        if self.sizes != self.array_aval.shape or any(type(d) is Squeezed for d in self.block_shape):
-            return False
+        """Returns whether the block is the whole array, with all its dimensions."""
+        return self.is_everything() and not any(type(d) is Squeezed for d in self.block_shape)
+
+    def is_everything(self) -> bool:
+        """Returns whether the block has all elements of the array."""
         outs = self.index_map_jaxpr.jaxpr.outvars
-        return not any(getattr(v, "val", None) != 0 for v in outs)
+        return self.sizes == self.array_aval.shape and not any(getattr(v, "val", None) != 0 for v in outs)
 
 
 @dataclasses.dataclass(frozen=True, repr=False)

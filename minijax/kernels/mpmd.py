@@ -11,8 +11,9 @@ from minijax.base.dims import shape_of
 from minijax.composed.callbacks.ffi import FrozenDict
 from minijax.ir.body import source_of
 from minijax.ir.context import extended_name_stack
-from minijax.ir.jaxpr import Jaxpr, Var
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref
+from minijax.ir.trace import close_over, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.kernels.batching import one_by_one
 from minijax.kernels.blocks import CostEstimate
@@ -25,7 +26,7 @@ from minijax.kernels.memory import TpuMemorySpace
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.parameters import TpuParams
 from minijax.kernels.primitive import pallas_call_p
-from minijax.kernels.simulator.options import chosen, traced_for
+from minijax.kernels.simulator.options import InterpretParams, chosen, traced_for
 from minijax.kernels.writes import written
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import DischargeableCall, dereferenced
@@ -75,7 +76,16 @@ class MpmdMap(DischargeableCall):
         mesh = params["meshes"][0]
         if e.platform == "tpu" and not params["interpret"] and not isinstance(mesh, TensorCoreMesh):
             raise NotImplementedError(f"pl.kernel: kernels are compiled for TensorCores only, got the mesh {mesh}")
-        return pallas_call_p.lower(e, ins, outs, *operands, **_as_call(len(operands), params))
+        if len(params["meshes"]) == 1:
+            return pallas_call_p.lower(e, ins, outs, *operands, **_as_call(len(operands), params))
+        how = params["interpret"]
+        if isinstance(how, InterpretParams) or (not how and e.platform != "cpu"):
+            raise NotImplementedError(
+                "pl.kernel: several kernels run one after the other, with interpret=True, got the meshes "
+                f"{params['meshes']}"
+            )
+        closed = _in_turn(tuple(ins), params)
+        return e.inlined(closed.jaxpr, e.constants(closed), operands)
 
     def jvp(self, primals, tangents, **params):
         moved = nonzero_mask(tangents)
@@ -112,6 +122,26 @@ class CoreMap(DischargeableCall):
 mpmd_map_p, core_map_p = MpmdMap(), CoreMap()
 
 
+def _in_turn(ins: tuple, params: dict) -> ClosedJaxpr:
+    """Calls of several kernels one after the other. Each begins with the results of the one before."""
+
+    def run(*operands):
+        results: list = []
+        for mesh, jaxpr in zip(params["meshes"], params["jaxprs"], strict=True):
+            n = len(operands)
+            # (operands, results, scratch) -> (operands, earlier results, results, scratch)
+            earlier = [Var(v.aval) for v in jaxpr.invars[n : n + len(results)]]
+            info = jaxpr.debug_info._replace(arg_names=None)
+            jaxpr = jaxpr.replace(invars=[*jaxpr.invars[:n], *earlier, *jaxpr.invars[n:]], debug_info=info)
+            aliases = FrozenDict({n + k: k for k in range(len(results))})
+            one = dict(params, meshes=(mesh,), jaxprs=(jaxpr,), input_output_aliases=aliases)
+            results = mpmd_map_p.bind_all([*operands, *results], one)
+        return results
+
+    closed = close_over(*trace_to_jaxpr(run, ins, DebugInfo("mpmd_map", params["jaxprs"][0].debug_info.func_src_info)))
+    return closed[0]
+
+
 def _as_map(params: dict) -> dict:
     """The parameters of a `core_map` as those of an `mpmd_map`, whose operands are the references."""
     jaxpr = params["jaxpr"]
@@ -129,11 +159,11 @@ def _as_map(params: dict) -> dict:
 def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of a `pallas_call` over the cores, whose operands and results are whole arrays.
 
-    Raises NotImplementedError for several kernels.
+    Raises NotImplementedError for several kernels, which `lower` does not call it for.
     """
     (mesh, *more), (jaxpr, *_) = params["meshes"], params["jaxprs"]
     if more:
-        raise NotImplementedError(f"pl.kernel: several kernels are traced only, got the meshes {params['meshes']}")
+        raise NotImplementedError(f"pl.kernel: several kernels have no derivatives, got the meshes {params['meshes']}")
     outs = params["out_avals"]
     grid, names = tuple(mesh.shape.values()), tuple(mesh.axis_names)
     index_tree, index_avals = index_types(len(grid), [], [])
@@ -208,7 +238,8 @@ def kernel(
       A function of arrays, references and trees of these that returns arrays in the tree of `out_type`.
 
     Raises:
-      NotImplementedError: for several bodies that capture references, and when several are lowered.
+      NotImplementedError: for several bodies that capture references, and when several are compiled or simulated: with
+        `interpret=True` they run one after the other.
       TypeError: for another mesh.
       ValueError: if the kernel captures an array or returns something.
 

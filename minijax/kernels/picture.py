@@ -17,15 +17,20 @@ from minijax.api.jit import make_jaxpr
 from minijax.base import tree
 from minijax.base.dtypes import itemsize_bits
 from minijax.base.html import amount
+from minijax.base.thread import named_axis
 from minijax.dispatch.jit import Jit
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, jaxprs_in_params
 from minijax.kernels.grid import dynamic_grid_dim
 from minijax.kernels.mapping import GridMapping
+from minijax.kernels.mosaic.windows import has_window
+from minijax.kernels.mpmd import mpmd_map_p
 from minijax.kernels.primitive import pallas_call_p
 from minijax.kernels.starts import starts_of
+from minijax.kernels.timeline import Copied, Timeline, Watch, timeline
 from minijax.kernels.writes import written
 
 MOST_STEPS = 65536
+_KERNELS = (pallas_call_p, mpmd_map_p)
 _TEMPLATE = Path(__file__).with_name("picture.html")
 
 
@@ -76,12 +81,17 @@ class Operand:
 
 @dataclasses.dataclass
 class Picture:
-    """The steps of a kernel's grid as a page, which `visualize` returns: notebooks show it, and `save` writes it."""
+    """The steps of a kernel's grid as a page, which `visualize` returns: notebooks show it, and `save` writes it.
+
+    `pipelines` are the timelines of its copies: of the grid, if its blocks are copied, and of the pipelines that the
+    kernel runs by `pltpu.emit_pipeline`.
+    """
 
     name: str
     grid: tuple[int, ...]
     operands: list[Operand]
     scratch_bytes: int
+    pipelines: list[Timeline] = dataclasses.field(default_factory=list)
 
     @property
     def steps(self) -> int:
@@ -128,6 +138,14 @@ class Picture:
             perStep=amount(self.bytes_per_step),
             moved=amount(self.bytes_moved),
             least=amount(self.bytes_least),
+            pipelines=[
+                dict(
+                    title=repr(p).split("\n", 1)[0],
+                    lanes=[[f"{lane.name}, buffer {lane.slot}", *lane.marks] for lane in p.lanes],
+                    waits=p.wait_marks(),
+                )
+                for p in self.pipelines
+            ],
         )
         text = json.dumps(data).replace("</", "<\\/")
         return _TEMPLATE.read_text().replace("{{title}}", html.escape(self.name)).replace("{{data}}", text)
@@ -155,10 +173,11 @@ def visualize(call: Callable, *args: Any) -> Picture:
     """Returns a page that walks through the grid of a kernel, step by step.
 
     It shows which block of each array is read and written, which blocks are used again, which reach beyond the end of
-    the array, how much memory a step needs, and how many bytes are moved, beside the least that is possible.
+    the array, how much memory a step needs, and how many bytes are moved, beside the least that is possible. Its
+    `pipelines` show what is copied while what is computed, and where a pipeline waits.
 
     Args:
-      call: function that calls one kernel by `pl.pallas_call`; nothing of it is run.
+      call: function that calls one kernel by `pl.pallas_call` or `pl.kernel`; nothing of it is run.
       *args: its arguments.
 
     Returns:
@@ -176,12 +195,17 @@ def visualize(call: Callable, *args: Any) -> Picture:
           args[0]: float32[5] in blocks [2], read; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach ...
           outputs: float32[5] in blocks [2], written; 3 copies, 24 bytes moved, 20 bytes at least; 1 blocks reach ...
     """
-    closed = make_jaxpr(call)(*args)
+    watch = Watch()
+    # The watch is part of the key of all traces, so that pipelines that were traced before are traced again.
+    with named_axis(watch, 1):
+        closed = make_jaxpr(call)(*args)
     found = list(_kernels(closed, tree.tree_leaves(args)))
     if len(found) != 1:
         raise ValueError(f"visualize: the function must call one kernel, but it calls {len(found)}")
     ((eqn, operands),) = found
-    return _picture(eqn, operands)
+    picture = _picture(eqn, operands) if eqn.primitive is pallas_call_p else _picture_of_cores(eqn)
+    picture.pipelines += watch.found
+    return picture
 
 
 def _kernels(closed: ClosedJaxpr, values: Sequence) -> Iterator[tuple[JaxprEqn, list | None]]:
@@ -192,12 +216,12 @@ def _kernels(closed: ClosedJaxpr, values: Sequence) -> Iterator[tuple[JaxprEqn, 
     for eqn in closed.jaxpr.eqns:
         operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
         inner = [j for j in jaxprs_in_params(eqn.params) if _calls_a_kernel(j)]
-        if eqn.primitive is pallas_call_p:
+        if eqn.primitive in _KERNELS:
             yield eqn, operands
         elif inner and isinstance(eqn.primitive, Jit):
             yield from _kernels(eqn.params["jaxpr"], operands)
         elif inner:
-            yield from ((e, None) for j in inner for e in j.eqns if e.primitive is pallas_call_p)
+            yield from ((e, None) for j in inner for e in j.eqns if e.primitive in _KERNELS)
         else:
             env.update(zip(eqn.outvars, eqn.primitive.bind_all(operands, eqn.params), strict=True))
             continue
@@ -206,7 +230,7 @@ def _kernels(closed: ClosedJaxpr, values: Sequence) -> Iterator[tuple[JaxprEqn, 
 
 
 def _calls_a_kernel(jaxpr: Jaxpr) -> bool:
-    return any(e.primitive is pallas_call_p for e in jaxpr.eqns) or any(map(_calls_a_kernel, jaxpr.inner))
+    return any(e.primitive in _KERNELS for e in jaxpr.eqns) or any(map(_calls_a_kernel, jaxpr.inner))
 
 
 def _picture(eqn: JaxprEqn, operands: list | None) -> Picture:
@@ -238,4 +262,23 @@ def _picture(eqn: JaxprEqn, operands: list | None) -> Picture:
                 block.origin, block.array_aval.shape, str(dtype), block.sizes, starts, role, itemsize_bits(dtype) / 8
             )
         )
-    return Picture(name, grid, shown, scratch)
+    copied = _copied(mapping, shown)
+    return Picture(name, grid, shown, scratch, [timeline(name, grid, copied)] if copied and steps else [])
+
+
+def _copied(mapping: GridMapping, operands: list[Operand]) -> list[Copied]:
+    """The operands whose blocks a TPU copies."""
+    found = []
+    for k, (block, operand) in enumerate(zip(mapping.block_mappings, operands, strict=True)):
+        if has_window(block):
+            is_result = k >= mapping.num_inputs
+            buffers = 2 if block.pipeline_mode is None else block.pipeline_mode.buffer_count
+            is_whole = block.is_everything()
+            found.append(Copied(block.origin, operand.changed, buffers, not is_result, is_result, is_whole))
+    return found
+
+
+def _picture_of_cores(eqn: JaxprEqn) -> Picture:
+    """The picture of a kernel that cores run, which has whole arrays."""
+    body = eqn.params["jaxprs"][0]
+    return Picture(eqn.params["name"] or body.debug_info.func_name, (), [], 0)

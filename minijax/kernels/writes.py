@@ -9,8 +9,6 @@ from minijax.calls.call import Inlined
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.refs import AbstractRef
 
-_READS = frozenset({"get", "masked_load", "semaphore_read"})
-
 
 @cache.weak_cache
 def written(jaxpr: Jaxpr) -> frozenset[int]:
@@ -24,7 +22,7 @@ def written(jaxpr: Jaxpr) -> frozenset[int]:
 
 def written_by(eqn: JaxprEqn) -> Iterator[Var]:
     """The references among the operands that the equation may write."""
-    if eqn.primitive.name in _READS:
+    if eqn.primitive.reads_only:
         return
     bodies = list(bodies_of(eqn))
     if eqn.primitive.name in ("dma_start", "dma_wait"):
@@ -58,15 +56,3 @@ def bodies_of(eqn: JaxprEqn) -> Iterator[tuple[Jaxpr, Sequence]]:
 
 def _open(jaxpr: Jaxpr | ClosedJaxpr) -> Jaxpr:
     return jaxpr.jaxpr if isinstance(jaxpr, ClosedJaxpr) else jaxpr
-
-
-def without_unused_reads(jaxpr: Jaxpr) -> Jaxpr:
-    """The jaxpr without equations that read a reference for a result that no equation uses."""
-    live: set = set(jaxpr.outvars)
-    kept = []
-    for eqn in reversed(jaxpr.eqns):
-        used = any(v in live for v in eqn.outvars)
-        if used or (eqn.effects and eqn.primitive.name not in _READS):
-            kept.append(eqn)
-            live.update(eqn.invars)
-    return jaxpr.replace(eqns=kept[::-1])

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from minijax.base import cache
 from minijax.base.mask import Mask
 from minijax.ir import effects
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+from minijax.ir.refs import REF_EFFECT, AbstractRef
 
 
 def prune_jaxpr(
@@ -52,7 +53,7 @@ def _pruned(jaxpr, used_outputs, instantiate):
             live.update(eqn.invars)
             continue
         used = [v in live for v in eqn.outvars]
-        if not eqn.effects and not any(used) and not eqn.primitive.never_dead:
+        if not any(used) and (not eqn.effects or is_idle(eqn)) and not eqn.primitive.never_dead:
             continue
         used_in, pruned = (
             ([True] * len(eqn.invars), eqn)
@@ -71,6 +72,22 @@ def _pruned(jaxpr, used_outputs, instantiate):
     info = info._replace(arg_names=arg_names, result_paths=result_paths)
     invars, effs = used_inputs.marked(jaxpr.invars), effects.join(*(e.effects for e in eqns if e.effects))
     return jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns, effects=effs, debug_info=info), used_inputs
+
+
+def is_idle(eqn: JaxprEqn) -> bool:
+    """Whether an equation does nothing besides reading references."""
+    primitive = eqn.primitive
+    if not eqn.effects or primitive.reads_only:
+        return True
+    bodies = tuple(jaxprs_in_params(eqn.params)) if eqn.effects <= REF_EFFECT else ()
+    return bool(bodies) and all([_is_idle(jaxpr, primitive.owns_refs) for jaxpr in bodies])
+
+
+@cache.weak_cache
+def _is_idle(jaxpr: Jaxpr, owns_refs: bool) -> bool:
+    own = set(jaxpr.invars) if owns_refs else set()
+    is_own = lambda eqn: all(type(a.aval) is not AbstractRef or a in own for a in eqn.invars)  # noqa: E731
+    return all(is_idle(eqn) or (owns_refs and eqn.effects <= REF_EFFECT and is_own(eqn)) for eqn in jaxpr.eqns)
 
 
 def _marked(names: Sequence | None, used: Sequence[bool]) -> tuple | None:

@@ -40,6 +40,23 @@ def do(f):
     return body
 
 
+def loop(m, a):
+    @m.parallel_loop(0, 8)
+    def _(i):
+        a[i] = a[i] * 2
+
+
+def loop_with_a_carry(m, a):
+    @m.parallel_loop(
+        0, a[...].max().astype(np.int32), step=2, unroll=2, carry=(a[...].min().astype(np.int32), {"b": a[...]})
+    )
+    def last(i, carry):
+        a[i] = a[i] * 2
+        return carry[0] + 1, {"b": carry[1]["b"] * i}
+
+    a[...] = last[1]["b"] + last[0].astype("float32")
+
+
 F, I = (8, "float32"), (8, "int32")  # noqa: E741
 BODIES = {
     "cumsum": (do(lambda m, a: m.cumsum(a[...])), F),
@@ -66,6 +83,8 @@ BODIES = {
     ),
     "unpack": (do(lambda m, a: m.unpack(a[...], format=m.PackFormat.INTERLEAVED)), (16, "bfloat16")),
     "barrier": (do(lambda m: m.subcore_barrier()),),
+    "parallel_loop": (loop, F),
+    "parallel_loop_with_a_carry": (loop_with_a_carry, F),
 }
 
 
@@ -152,8 +171,8 @@ def test_kernels_need_no_device_to_be_traced_and_are_not_compiled():
         jax.jit(f).trace(X).lower(lowering_platforms=("tpu",))
     with pytest.raises(NotImplementedError, match="an operation of SparseCores"):
         kernel(jnp, pl, pltpu, plsc, BODIES["cumsum"][0], F, interpret=True)(X)
-    with pytest.raises(NotImplementedError, match="tpu_sc.parallel_loop is not there"):
-        plsc.parallel_loop(0, 4)
+    with pytest.raises(NotImplementedError, match="tpu_sc.fetch_and_add is not there"):
+        plsc.fetch_and_add()
 
 
 @pytest.mark.oracle
@@ -165,3 +184,48 @@ def test_copies_are_interpreted():
 
     with compare.on_both(on_v6e):
         compare.same(program, rtol=0, atol=0)
+
+
+def test_several_bodies_run_one_after_the_other():
+    meshes = [plsc.ScalarSubcoreMesh(axis_name="c", num_cores=2), vector_mesh(plsc, num_cores=2)]
+
+    def part(place):
+        def body(x, o):
+            i = jax.lax.axis_index("c")
+            pltpu.sync_copy(x.at[pl.ds(16 * i, 16)], o.at[pl.ds(place + 16 * i, 16)])
+
+        return body
+
+    f = pl.kernel([part(0), part(32)], jax.ShapeDtypeStruct((64,), jnp.float32), mesh=meshes, interpret=True)
+    x = jnp.arange(32.0)
+    np.testing.assert_array_equal(f(x), np.tile(x, 2))
+    np.testing.assert_array_equal(jax.vmap(f)(jnp.stack([x, -x])), np.stack([np.tile(x, 2), -np.tile(x, 2)]))
+    simulated = pltpu.InterpretParams()
+    with pytest.raises(NotImplementedError, match="several kernels run one after the other, with interpret=True"):
+        pl.kernel([part(0), part(32)], jax.ShapeDtypeStruct((64,), jnp.float32), mesh=meshes, interpret=simulated)(x)
+    with pytest.raises(NotImplementedError, match="several kernels have no derivatives"):
+        jax.grad(lambda x: f(x).sum())(x)
+
+
+def test_parallel_loops_are_interpreted():
+    mesh = plsc.ScalarSubcoreMesh(axis_name="c", num_cores=1)
+
+    @pl.kernel(out_type=jax.ShapeDtypeStruct((8,), jnp.int32), mesh=mesh, interpret=True)
+    def sums(x, o):
+        @plsc.parallel_loop(0, 8, carry={"sum": jnp.int32(0)})
+        def last(i, carry):
+            o[i] = carry["sum"]
+            return {"sum": carry["sum"] + x[i]}
+
+        @plsc.parallel_loop(1, last["sum"] // 4, step=3)
+        def _(i):
+            o[i] = -o[i]
+
+    expected = np.cumsum(np.arange(8)) - np.arange(8)
+    expected[[1, 4]] *= -1
+    np.testing.assert_array_equal(sums(jnp.arange(8)), expected)
+
+
+def test_a_carry_of_another_tree_is_refused():
+    with pytest.raises(ValueError, match="parallel_loop: the function must return a carry like its argument"):
+        plsc.parallel_loop(0, 3, carry=1)(lambda i, c: (c, c))

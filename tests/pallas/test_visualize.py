@@ -1,5 +1,6 @@
 """`minijax.kernels.visualize`: the blocks of each step, what is moved, and the page."""
 
+import functools
 import json
 import re
 
@@ -11,6 +12,7 @@ import minijax.experimental.pallas as pl
 import minijax.numpy as jnp
 from minijax.experimental.pallas import tpu as pltpu
 from minijax.kernels import visualize
+from minijax.kernels.pipeline.emit import _Run
 
 
 def product(a, b, o):
@@ -95,3 +97,146 @@ def test_refused():
         visualize(jnp.sin, 1.0)
     with pytest.raises(ValueError, match="has 100000 steps, more than 65536"):
         visualize(pl.pallas_call(kernel_of_copy, jax.ShapeDtypeStruct((8,), jnp.float32), grid=(100_000,)), jnp.ones(8))
+
+
+# ---- pipelines ------------------------------------------------------------------------------------------------
+
+GRIDS = {
+    "each step its block": lambda i, j: (i * 3 + j, 0),
+    "blocks of three steps": lambda i, j: (i, 0),
+    "the same blocks again": lambda i, j: (j, 0),
+    "one block": lambda i, j: (0, 0),
+    "a block, and then others": lambda i, j: (jnp.maximum(i * 3 + j - 3, 0), 0),
+}
+
+
+def pipelined(read, written, buffers, no_pipelining=False):
+    """A kernel that runs a pipeline of six steps."""
+
+    def kernel(x_ref, y_ref, o_ref):
+        def body(x, y, o):
+            o[...] = x[...] + y[...]
+
+        block = lambda index, **options: pl.BlockSpec((8, 128), index, **options)  # noqa: E731
+        pltpu.emit_pipeline(
+            body, grid=(2, 3), in_specs=[block(read, pipeline_mode=pl.Buffered(buffers)), block(GRIDS["one block"])],
+            out_specs=block(written), no_pipelining=no_pipelining,
+        )(x_ref, y_ref, o_ref)  # fmt: skip
+
+    whole = pl.BlockSpec(memory_space=pl.ANY)
+    shape = jax.ShapeDtypeStruct((48, 128), jnp.float32)
+    return pl.pallas_call(kernel, shape, in_specs=[whole, whole], out_specs=whole, interpret=pltpu.InterpretParams())
+
+
+@pytest.mark.parametrize("buffers", [1, 2, 3])
+@pytest.mark.parametrize("written", ["each step its block", "blocks of three steps"])
+@pytest.mark.parametrize("read", GRIDS)
+def test_the_copies_of_a_pipeline_are_those_that_run(monkeypatch, read, written, buffers):
+    f = pipelined(GRIDS[read], GRIDS[written], buffers)
+    ((shown),) = visualize(f, *OPERANDS).pipelines
+    assert shown.grid == (2, 3) and shown.name == "body"
+    flying = {"copy_in": 0, "copy_out": 0}
+    at_bodies, found = [], []
+
+    def event(kind):
+        if kind == "body":
+            at_bodies.append(tuple(flying.values()))
+        elif kind.startswith("copy"):
+            flying[kind] += 1
+        else:
+            flying[kind.replace("wait", "copy")] -= 1
+
+    def told(kind, method):
+        def run(self, *args):
+            jax.debug.callback(functools.partial(event, kind))
+            return method(self, *args)
+
+        return run
+
+    for kind in ("copy_in", "wait_in", "copy_out", "wait_out"):
+        monkeypatch.setattr(pltpu.BufferedRef, kind, told(kind, getattr(pltpu.BufferedRef, kind)))
+    run = _Run._call_body
+    monkeypatch.setattr(_Run, "_call_body", lambda *args: told("body", lambda _: run(*args))(None))
+    jax.clear_caches()
+    jax.block_until_ready(f(*OPERANDS))
+    jax.effects_barrier()
+    for column in range(1, 7):
+        marks = [lane.marks[column] for lane in shown.lanes]
+        found.append((marks.count("in"), marks.count("out")))
+    # A single buffer of a result is copied at once, after its step.
+    assert at_bodies == found
+    jax.clear_caches()
+
+
+OPERANDS = jnp.ones((48, 128)), jnp.ones((8, 128))
+
+
+def test_where_a_pipeline_waits():
+    (shown,) = visualize(
+        pipelined(GRIDS["each step its block"], GRIDS["blocks of three steps"], 2), *OPERANDS
+    ).pipelines
+    assert list(map(str, shown.waits)) == ["x before step 0", "y before step 0", "o after step 5"]
+    assert shown.copies == 6 + 1 + 2
+    (shown,) = visualize(pipelined(GRIDS["blocks of three steps"], GRIDS["one block"], 1), *OPERANDS).pipelines
+    assert [str(w) for w in shown.waits if w.name == "x"] == ["x before step 0", "x before step 3"]
+    (shown,) = visualize(pipelined(GRIDS["one block"], GRIDS["one block"], 2, no_pipelining=True), *OPERANDS).pipelines
+    assert len(shown.waits) == shown.copies == 18
+
+
+TABLE = """double over the grid (4,): 6 copies, 2 waits without work
+                     before  0    1    2    3    after
+  args[0], buffer 0  in      use  use  .    .    .
+  args[0], buffer 1  .       .    in   use  use  .
+  outputs, buffer 0  .       use  out  use  out  .
+  outputs, buffer 1  .       .    use  out  use  out
+  waits              wait    .    .    .    .    wait"""
+
+
+def double(x, o):
+    o[...] = 2 * x[...]
+
+
+def test_the_copies_of_a_grid():
+    block = lambda index: pl.BlockSpec((8, 128), index)  # noqa: E731
+    shape = jax.ShapeDtypeStruct((32, 128), jnp.float32)
+    f = pl.pallas_call(
+        double, shape, grid=4, in_specs=[block(lambda i: (i // 2, 0))], out_specs=block(lambda i: (i, 0))
+    )
+    shown = visualize(f, jnp.ones((16, 128)))
+    assert repr(shown.pipelines[0]) == TABLE
+    page = json.loads(re.search(r"const data = (.*);\n", shown.html())[1])["pipelines"]
+    assert page[0]["title"] == TABLE.split("\n")[0] and page[0]["lanes"][1][1:] == ["", "", "in", "use", "use", ""]
+    whole = pl.BlockSpec(memory_space=pl.ANY)
+    assert (
+        visualize(
+            pl.pallas_call(double, shape, grid=4, in_specs=[whole], out_specs=whole), jnp.ones((32, 128))
+        ).pipelines
+        == []
+    )
+
+
+def test_pipelines_of_cores_are_found_again_after_a_trace():
+    mesh = pltpu.create_tensorcore_mesh("core", num_cores=2)
+    block = pl.BlockSpec((8, 128), lambda i: (i, 0))
+
+    @pl.kernel(out_type=jax.ShapeDtypeStruct((512, 128), jnp.float32), mesh=mesh, interpret=True)
+    def doubled(x_ref, o_ref):
+        half = pl.ds(256 * jax.lax.axis_index("core"), 256)
+        pltpu.emit_pipeline(double, grid=(32,), in_specs=[block], out_specs=block)(x_ref.at[half], o_ref.at[half])
+
+    doubled(jnp.ones((512, 128)))
+    for _ in range(2):
+        (shown,) = visualize(doubled, jnp.ones((512, 128))).pipelines
+        assert (shown.steps, shown.copies) == (32, 64) and " 20 more  after" in repr(shown)
+
+
+def test_blocks_that_the_kernel_chooses_are_refused():
+    def kernel(n_ref, x_ref, o_ref):
+        block = pl.BlockSpec((8, 128), lambda i: (n_ref[0] + i, 0))
+        pltpu.emit_pipeline(double, grid=(2,), in_specs=[block], out_specs=block)(x_ref, o_ref)
+
+    whole = pl.BlockSpec(memory_space=pl.ANY)
+    f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((48, 128), jnp.float32), interpret=True, out_specs=whole,
+                       in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM), whole])  # fmt: skip
+    with pytest.raises(ValueError, match="visualize: the blocks .* depend on values of the kernel"):
+        visualize(f, jnp.zeros(1, jnp.int32), jnp.ones((48, 128)))

@@ -9,6 +9,7 @@ from minijax.kernels.operations.sparse import cummax as cummax
 from minijax.kernels.operations.sparse import cumsum as cumsum
 from minijax.kernels.operations.sparse import load_gather as load_gather
 from minijax.kernels.operations.sparse import pack as pack
+from minijax.kernels.operations.sparse import parallel_loop as parallel_loop
 from minijax.kernels.operations.sparse import scan_count as scan_count
 from minijax.kernels.operations.sparse import sort_key_val as sort_key_val
 from minijax.kernels.operations.sparse import store_scatter as store_scatter
@@ -31,5 +32,4 @@ addupdate: Any
 addupdate_compressed: Any
 fetch_and_add: Any
 load_expanded: Any
-parallel_loop: Any
 store_compressed: Any

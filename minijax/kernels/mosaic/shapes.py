@@ -24,7 +24,22 @@ def _broadcast_in_dim(
     return k.broadcast(x, shape)
 
 
-@rule("reshape", "squeeze", "expand_dims")
+@rule("squeeze")
+def _squeeze(k: Kernel, site: Site, x: Value, **_: Any) -> Value:
+    _check_scalar(site)
+    return k.reshape(x, site.out.shape)
+
+
+def _check_scalar(site: Site) -> None:
+    """Raises ValueError for a scalar of 8 or 16 bits, which TPUs cannot take out of a vector."""
+    if not site.out.shape and site.out.dtype.itemsize != 4 and site.out.dtype != np.bool_:
+        raise ValueError(
+            f"Only arrays with 32-bit element types can be converted to scalars, but got: {site.out.dtype}. Convert "
+            "the array with `x.astype` before."
+        )
+
+
+@rule("reshape", "expand_dims")
 def _reshape(k: Kernel, site: Site, x: Value, *_: Value, **__: Any) -> Value:
     return k.reshape(x, site.out.shape)
 
@@ -169,6 +184,9 @@ def _reduction(floats: str, integers: str, identity: Callable[[Any], Any]) -> Ca
         dtype = site.out.dtype
         if is_unsigned(dtype):
             raise NotImplementedError("Reductions over unsigned integers not implemented.")
+        if not is_float(x.element) and dtype != np.int32:
+            raise NotImplementedError(f"Reductions over {dtype} not implemented.")
+        _check_scalar(site)
         return _reduced(k, x, axes, floats if is_float(x.element) else integers, identity(dtype), dtype)
 
     return lower

@@ -150,7 +150,7 @@ def _window(number: int, block: BlockMapping) -> str:
 def _pipelining(block: BlockMapping) -> list[str]:
     """How a block is copied while the kernel runs, as attributes; none leave it to the compiler."""
     how = block.pipeline_mode
-    if space_of(block.memory_space) == "vmem" and block.has_trivial_window():
+    if space_of(block.memory_space) == "vmem" and block.is_everything():
         return ["pipeline_mode = #tpu.pipeline_mode<synchronous>"]
     if how is None:
         return []

@@ -34,6 +34,7 @@ class MaskedLoad(KernelOperation):
     """Reads elements where a mask is true: (view, mask or None, other values or None)."""
 
     name = "masked_load"
+    reads_only = True
 
     def result_types(self, view, mask, other, **params):
         return [type_of(view).update(weak_type=False)]

@@ -29,6 +29,7 @@ class RunScoped(DischargeableCall):
 
     name = "run_scoped"
     auto_pvary = False
+    owns_refs = True
 
     def infer(self, *avals, jaxpr, **params):
         return jaxpr.out_avals

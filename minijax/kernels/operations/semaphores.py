@@ -31,6 +31,7 @@ class SemaphoreRead(KernelOperation):
     """The value of a semaphore: [semaphore]."""
 
     name = "semaphore_read"
+    reads_only = True
 
     def result_types(self, view):
         return [INDEX]

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
+from minijax.higher.fori_loop import fori_loop
+from minijax.ir.body import Flat, argument_names, as_consts, signature_of, source_of, trace_flat
+from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, typeof
+from minijax.kernels.expanded import Step, evaluate
+from minijax.kernels.grid import INDEX
 from minijax.kernels.operations.base import KernelOperation, type_of
+from minijax.kernels.operations.helpers import cdiv
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
+from minijax.primitives.convert import convert
 from minijax.primitives.moving import as_array_or_constant, filled_by_value
+from minijax.transforms.discharge import DischargeableCall
 
 _SUMMED = ("uint32", "int32", "float32")
 _HALVES = {"float32": "bfloat16", "int32": "int16", "uint32": "uint16", "int16": "int8", "uint16": "uint8"}
@@ -126,6 +134,30 @@ class SubcoreBarrier(SubcoreOperation):
         return KERNEL_EFFECT
 
 
+class ParallelLoop(DischargeableCall):
+    """Calls a jaxpr for each index: (lower and upper bound, step, constants, carry) -> carry."""
+
+    name = "parallel_loop"
+    auto_pvary = False
+
+    def infer(self, *avals, jaxpr, **params):
+        return jaxpr.out_avals
+
+    def effects(self, *avals, jaxpr, **params):
+        return jaxpr.effects
+
+    def evaluate_in_kernel(self, operands: Sequence, params: dict, step: Step) -> list:
+        """The last carry; the indices come one after the other."""
+        jaxpr = params["jaxpr"]
+        lower, upper, stride, consts, carry = params["tree"].unflatten(operands)
+        body = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+        one = lambda i, carry: evaluate(body, [], [*consts, lower + i * stride, *carry], step)  # noqa: E731
+        return fori_loop(np.int32(0), cdiv(upper - lower, stride), one, list(carry))
+
+    def _on_values(self, operands, params):
+        return self.evaluate_in_kernel(operands, params, Step((), ()))
+
+
 class SubcoreGather(KernelOperation):
     """The elements of a reference at indices: (reference, views, indices, mask or None)."""
 
@@ -148,7 +180,7 @@ all_reduce_ffs_p = MaskAllReduce("all_reduce_ffs")
 all_reduce_population_count_p = MaskAllReduce("all_reduce_population_count")
 bitcast_p, barrier_p = SubcoreBitcast(), SubcoreBarrier()
 masked_sort_p, unique_p, pack_p, unpack_p = MaskedSort(), Unique(), Pack(), Unpack()
-gather_p, scatter_p = SubcoreGather(), SubcoreScatter()
+gather_p, scatter_p, parallel_loop_p = SubcoreGather(), SubcoreScatter(), ParallelLoop()
 
 
 def _scanned(function: str, primitive: Primitive, x: Any, mask: Any) -> Any:
@@ -235,6 +267,51 @@ def all_reduce_ffs(x: Any, *, reduce: int = 1) -> Any:
 def subcore_barrier() -> None:
     """Waits until all vector subcores of a SparseCore are here."""
     barrier_p.bind()
+
+
+def parallel_loop(lower: Any, upper: Any, step: Any = 1, *, unroll: int = 1, carry: Any = None) -> Callable:
+    """Runs the decorated function for each index from a lower up to an upper bound, in any order.
+
+    Args:
+      lower: first index, an integer.
+      upper: bound, which is not reached.
+      step: difference of two indices.
+      unroll: how many indices are done in one iteration.
+      carry: tree of values that are passed from index to index; the function then is (index, carry) -> carry, and the
+        decorated name is the last carry. None: the function is (index) -> None.
+
+    Raises ValueError if the function returns another tree than that of the carry.
+
+    See also: `pl.loop`.
+
+    Example:
+        >>> @pl.kernel(out_type=jax.ShapeDtypeStruct((8,), jnp.int32), interpret=True,
+        ...            mesh=plsc.ScalarSubcoreMesh(axis_name="core", num_cores=1))
+        ... def numbers(o_ref):
+        ...     @plsc.parallel_loop(0, 8)
+        ...     def _(i):
+        ...         o_ref[i] = 2 * i
+        >>> print(numbers())
+        [ 0  2  4  6  8 10 12 14]
+    """
+    leaves, carry_tree = tree.flatten(carry)
+
+    def decorate(f):
+        bounds = [convert(as_array_or_constant(n), np.dtype(np.int32)) for n in (lower, upper, step)]
+        values = list(map(as_array_or_constant, leaves))
+        given = (0,) if carry is None else (0, carry)
+        flat = Flat(f, tree.tree_structure((given, {})), lambda values: values)
+        info = DebugInfo("parallel_loop", source_of(f), argument_names(signature_of(f), flat.in_tree, ()))
+        body = trace_flat(flat, [INDEX, *map(typeof, values)], info, as_consts)
+        if body.out_tree != carry_tree:
+            raise ValueError(
+                f"parallel_loop: the function must return a carry like its argument {carry_tree}, got {body.out_tree}"
+            )
+        operands, treedef = tree.flatten((*bounds, list(body.closed.consts), values))
+        results = parallel_loop_p.bind_all(operands, dict(jaxpr=body.jaxpr, tree=treedef, unroll=unroll))
+        return body.out_tree.unflatten(results)
+
+    return decorate
 
 
 def _check_indices(ref: Any, indices: Sequence[Any]) -> list:

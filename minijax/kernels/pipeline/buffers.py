@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes, tree
+from minijax.base import dtypes, errors, tree
+from minijax.base.thread import outside_traces
 from minijax.ir.types import ShapedArray
 from minijax.kernels.blocks import BlockDim, Blocked, BlockSpec, Element, Indirect, Squeezed, size_of
 from minijax.kernels.mapping import dims_of
@@ -190,6 +191,20 @@ class BufferedRef(BufferedRefBase):
     def has_indirect(self) -> bool:
         """Whether a dimension of the block takes elements by an array of indices."""
         return any(type(d) is Indirect for d in _dims(self.spec))
+
+    def changes(self, grid: tuple[int, ...]) -> np.ndarray:
+        """For each step of a grid, whether its block is another one than in the step before.
+
+        Raises ValueError if the index map reads values that are known only when the kernel runs.
+        """
+        with outside_traces():
+            try:
+                rows = [[*map(_place, numbers_of(self.spec, ids))] for ids in np.ndindex(grid)]
+            except (TypeError, ValueError, AssertionError, errors.JAXTypeError) as error:
+                raise ValueError(
+                    f"visualize: the blocks {self.spec.block_shape} of a pipeline depend on values of the kernel"
+                ) from error
+        return np.array([not i or row != rows[i - 1] for i, row in enumerate(rows)], bool)
 
     # ---- slots: numbers of copies, whose remainders are those of buffers -------------------------------
 
@@ -398,6 +413,10 @@ tree.register_dataclass(
     data_fields=[f.name for f in dataclasses.fields(BufferedRef) if f.name not in (*_STATIC, "has_allocated_buffer")],
     meta_fields=[*_STATIC, "has_allocated_buffer"],
 )
+
+
+def _place(number: Any) -> tuple[int, ...]:
+    return (int(number.start), int(number.size)) if isinstance(number, Slice) else (int(number),)
 
 
 def _dims(spec: BlockSpec) -> tuple[BlockDim, ...]:

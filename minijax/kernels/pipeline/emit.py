@@ -13,6 +13,7 @@ import numpy as np
 from minijax.base import tree
 from minijax.higher.fori_loop import fori_loop
 from minijax.ir import state
+from minijax.ir.body import argument_names, signature_of
 from minijax.ir.context import extended_name_stack
 from minijax.ir.types import typeof
 from minijax.kernels.blocks import BlockSpec
@@ -37,6 +38,7 @@ from minijax.kernels.pipeline.indices import (
     negated,
     part_of_core,
 )
+from minijax.kernels.timeline import Copied, Timeline, timeline, watches
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,12 +134,30 @@ class _Pipeline:
         if len(brefs) != len(arrays):
             raise ValueError(f"emit_pipeline: allocations hold {len(brefs)} buffers for {len(arrays)} references")
         run = _Run(self, arrays, treedef, scratches, prologue, steps, max([2, *[b.buffer_count for b in brefs]]))
+        for watch in watches():
+            if (shown := self._shown(brefs)) is not None:
+                watch.found.append(shown)
         brefs = [b.initialize_slots() for b in brefs]
         if is_static(steps):
             if steps:
                 run.loop(brefs)
         else:
             when(steps > 0)(lambda: run.loop(brefs))
+
+    def _shown(self, brefs: Sequence[BufferedRef]) -> Timeline | None:
+        """The copies of each step; None if the grid is known only when the kernel runs."""
+        if not all(map(is_static, self.grid)):
+            return None
+        grid = tuple(map(int, self.grid))
+        trees = [tree.tree_structure(tuple(specs), _is_spec) for specs in (self.specs[0], _tuple(self.specs[1]))]
+        given = tree.treedef_tuple([*trees[0].children(), *trees[1].children()])
+        names = argument_names(signature_of(self.body), tree.treedef_tuple((given, tree.tree_structure({}))), ())
+        copied = [
+            Copied(name, b.changes(grid), b.buffer_count, b.is_input, b.is_output, b.is_trivial_windowing)
+            for name, b in zip(names, brefs, strict=True)
+            if b.is_buffered
+        ]
+        return timeline(getattr(self.body, "__name__", "body"), grid, copied, self.is_serial)
 
     def count(self) -> Any:
         """The number of steps."""
