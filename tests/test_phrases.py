@@ -127,3 +127,20 @@ def test_vectorize_reports_different_ranks(mode):
         else:
             with pytest.warns(UserWarning, match=words):
                 run_on(side, program)
+
+
+TRACED = {
+    "TracerBoolConversionError": lambda jax: jax.jit(lambda x: 1 if x else 2)(True),
+    "TracerIntegerConversionError": lambda jax: jax.jit(lambda i: [1, 2][i])(1),
+    "TracerArrayConversionError": lambda jax: jax.jit(lambda x: np.sin(x))(1.0),
+    "ConcretizationTypeError": lambda jax: jax.jit(lambda x: float(x))(3.0),
+    "NonConcreteBooleanIndexError": lambda jax: jax.jit(lambda x: x[x > 0])(np.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", TRACED)
+def test_messages_give_the_page_of_their_class(name):
+    for side in (ours(), theirs()):
+        with pytest.raises(getattr(side.errors, name)) as caught:
+            run_on(side, TRACED[name])
+        assert f"https://docs.jax.dev/en/latest/errors.html#jax.errors.{name}" in str(caught.value)

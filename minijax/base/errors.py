@@ -23,11 +23,15 @@ def deleted(kind: str) -> RuntimeError:
     )
 
 
+GUIDE = "https://docs.jax.dev/en/latest/errors.html"
+
+
 class _Explained(Exception):
     """An exception whose message says where the error is explained."""
 
     def __init__(self, message: str):
-        super().__init__(f"{message}\nhelp(jax.errors.{type(self).__name__}) shows the cause, and how to mend it.")
+        name = f"jax.errors.{type(self).__name__}"
+        super().__init__(f"{message}\nhelp({name}) shows the cause, and how to mend it. See {GUIDE}#{name}")
 
     # Subclasses are constructed from tracers, which no longer exist when the exception is copied or unpickled.
     def __reduce__(self):
