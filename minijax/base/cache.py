@@ -354,6 +354,11 @@ class _WeakOwners:
             self._strong.cache_clear()
 
 
+def register(store: Any) -> None:
+    """Makes `clear_caches` call `store.cache_clear()`, as long as the store lives."""
+    _registry.add(store)
+
+
 def on_clear(clear: Callable[[], None]) -> Callable[[], None]:
     """Registers a function that `clear_caches` calls, for stores that are not defined in this file."""
     _extra_clearers.append(clear)

@@ -97,6 +97,8 @@ class Executable:
         return self
 
     def __call__(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        if self.donated:
+            operands = self._with_own_numbers(operands)
         raws = []
         for n, (i, seen) in enumerate(zip(self.used, self._seen, strict=True)):
             x = operands[i]
@@ -111,6 +113,15 @@ class Executable:
             if self._is_replicated_from(x, n) and not x.is_deleted():
                 x.delete()
         return results
+
+    def _with_own_numbers(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
+        """The operands, with copies of donated numbers: all programs share the array of a number."""
+        own = list(operands)
+        for n in self.donated:
+            x = own[self.used[n]]
+            if x._raw.aval is x._sig.hidden:
+                own[self.used[n]] = copied(x)
+        return own
 
     def _is_replicated_from(self, x: ArrayImpl, n: int) -> bool:
         """Returns whether input `n` is `x` replicated over its own device and others."""
@@ -172,8 +183,8 @@ class Executable:
         used, hidden = self.used, self.hidden
         raws_of = lambda operands: [*[operands[i]._raw for i in used], *hidden]  # noqa: E731
         if self.donated:
-            of_distinct = raws_of
-            raws_of = lambda operands: of_distinct(_distinct(operands))  # noqa: E731
+            of_own = raws_of
+            raws_of = lambda operands: of_own(self._with_own_numbers(operands))  # noqa: E731
         if self.has_effects or watch.is_on():
             run, of_results = self._run, finish or operator.itemgetter(0)
             return lambda operands: of_results(run(raws_of(operands)))
@@ -186,17 +197,6 @@ class Executable:
     def tree_caller(self, operands: Sequence[ArrayImpl], out_tree: Any) -> Callable[[Sequence], Any]:
         """As `caller`; the function returns the results as a tree."""
         return self.caller(operands, None if tree.treedef_is_strict_leaf(out_tree) else _finisher(out_tree))
-
-
-def _distinct(operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
-    """The operands, with copies of the array that represents several equal numbers, so that each can be donated."""
-    seen: set[int] = set()
-    found = []
-    for x in operands:
-        is_number = x._raw.aval is x._sig.hidden
-        found.append(copied(x) if is_number and id(x) in seen else x)
-        seen.add(id(x))
-    return found
 
 
 def _finisher(out_tree: Any) -> Callable[[list], Any]:

@@ -27,7 +27,7 @@ class Hot:
     zeros it has the text, for their sign; it does not tell NaNs apart by their bits, so that these are not kept.
     """
 
-    __slots__ = ("ready", "get", "_runs", "_values", "_last", "_misses")
+    __slots__ = ("ready", "get", "_runs", "_values", "_last", "_misses", "__weakref__")
 
     def __init__(self, ready: Any):
         self.ready = ready
@@ -55,6 +55,9 @@ class Hot:
                     raws = [put_numpy(*x) if type(x) is tuple else x for x in raws]
                 return program, raws
         return None, ()
+
+    def cache_clear(self) -> None:
+        self._last = None
 
     def find_second(self, x: ArrayImpl, y: Any, kwargs: dict) -> tuple[Program | None, Sequence]:
         """As `find`, for a call with an array and one more argument: that of `kwargs` or, if there is none, `y`."""
@@ -94,6 +97,7 @@ class Hot:
             if is_donated or guards.is_guarded() or any([sig.device is None for sig in signatures]):
                 return
         self._misses -= self._last is not None
+        cache.register(self)
         self._last = treedef.flatten_up_to, signatures, program, numbers
 
 

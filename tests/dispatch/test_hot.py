@@ -257,6 +257,15 @@ def test_clear_caches_and_clear_cache_forget_repeated_calls():
         assert len(traced) == before + 1
 
 
+def test_clear_caches_drops_the_program_of_a_call_with_a_tree():
+    f = minijax.jit(lambda t: t["x"] * t["n"])
+    for _ in range(3):
+        f({"x": X, "n": 3})
+    minijax.clear_caches()
+    assert f._engine.memory.hot._last is None
+    np.testing.assert_array_equal(f({"x": X, "n": 3}), X * 3)
+
+
 def test_a_counter_fills_no_table():
     f = minijax.jit(lambda x, i: x * i)
     x = jnp.ones(3)

@@ -227,15 +227,15 @@ def test_a_stale_mark_of_an_interrupted_computation_locks_nobody():
 
     # As an interrupt between two lines would leave it: a mark whose owner is gone.
     stale = cache._Running()
-    compute.store._pending._running[("key",)] = stale
+    compute.store._begin()._running[("key",)] = stale
     assert together(lambda i: compute("key"), 3) == [["key"]] * 3
-    assert compute.store._pending._running == {}
+    assert compute.store._begin()._running == {}
     with stale.lock:
-        compute.store._pending._running[("other",)] = stale
+        compute.store._begin()._running[("other",)] = stale
         assert compute("other") == ["other"]
     assert compute("other") == ["other"] and compute.cache_size() == 2
-    compute.store._pending._running[("never again",)] = stale
-    assert compute("new") == ["new"] and compute.store._pending._running == {}
+    compute.store._begin()._running[("never again",)] = stale
+    assert compute("new") == ["new"] and compute.store._begin()._running == {}
 
 
 def test_calls_survive_a_storm_of_signals():
