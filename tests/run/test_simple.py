@@ -13,13 +13,16 @@ SIMPLE = {
     "one sum": lambda: jax.jit(lambda x: x + 1).lower(X),
     "one quotient": lambda: jax.jit(lambda x: x / 3).lower(X),
     "moved": lambda: jax.jit(lambda x: jnp.concatenate([x.T.ravel(), x[0]])[::-1]).lower(X),
-    "compared": lambda: jax.jit(lambda x: jnp.where((x > 1) | (x < 0), -x, abs(x))).lower(X),
+    "compared": lambda: jax.jit(lambda x: (x > 1) | (x < 0)).lower(X),
+    "chosen": lambda: jax.jit(lambda b, x: jnp.where(b, -x, abs(x))).lower(X > 1, X),
     "integers": lambda: jax.jit(lambda n: (n * 3 + 1) // 2 % 5 << 1).lower(jnp.arange(5)),
     "keys": lambda: jax.jit(jax.random.split).lower(jax.random.key(0)),
     "no array": lambda: jax.jit(lambda: jnp.zeros(3)).lower(),
 }
 OTHERS = {
     "two roundings": lambda: jax.jit(lambda x: x * x + x).lower(X),
+    "chosen by size": lambda: jax.jit(lambda x, y: jnp.where(x > y, x, y)).lower(X, X),
+    "compared in bfloat16": lambda: jax.jit(lambda x: x != 0).lower(X.astype(jnp.bfloat16)),
     "sine": lambda: jax.jit(jnp.sin).lower(X),
     "product": lambda: jax.jit(lambda x: x @ x.T).lower(X),
     "sum of all": lambda: jax.jit(jnp.sum).lower(X),
@@ -69,6 +72,7 @@ compile.default_options = lambda text, platform: given.append(options_of(text, p
 x = jnp.asarray(np.random.default_rng(0).uniform(-9, 9, (5, 13)).astype(np.float32))
 n = jnp.arange(-9, 9)
 key = jax.random.key(5)
+edges = jnp.asarray(np.array([np.inf, -np.inf, 0, -0.0, 1e-40, -1e-40, 3e38, 1], np.float32))
 programs = [
     (lambda x: x + 0.3, x), (lambda x: x - 1e-7, x), (lambda x: x * 0.1, x), (lambda x: x / 3.0, x), (lambda x: 1 / x, x),
     (lambda x: jnp.sqrt(x), x), (lambda x: x % 0.7, x), (lambda x: jnp.floor(x), x), (lambda x: x.astype(jnp.bfloat16), x),
@@ -76,6 +80,8 @@ programs = [
     (lambda n: n // 4 * 7 % 3, n), (lambda n: n << 2 | n >> 1, n), (lambda n: n / 7, n), (lambda n: n.astype(jnp.float16), n),
     (lambda k: jax.random.key_data(jax.random.split(k, 3)), key), (lambda k: jax.random.bits(k, (7,)), key),
     (lambda k: jax.random.key_data(jax.random.fold_in(k, 3)), key),
+    (lambda x: jnp.where(x[:, None] > x, x[:, None], x), edges), (lambda x: jnp.maximum(x[:, None], x), edges),
+    (lambda x: x[:, None] >= x, edges), (lambda x: x.astype(jnp.bfloat16).astype(bool), edges), (lambda x: jnp.sign(x), edges),
 ]
 for i, (f, v) in enumerate(programs):
     lowered = jax.jit(f).lower(v)
@@ -88,5 +94,5 @@ for i, (f, v) in enumerate(programs):
 
 def test_simple_programs_have_the_same_bits():
     lines = [line.split() for line in run_python(BITS).strip().split("\n")]
-    assert len(lines) == 20 and all(same == "True" for _, _, same in lines)
+    assert len(lines) == 25 and all(same == "True" for _, _, same in lines)
     assert sum(quick == "True" for _, quick, _ in lines) >= 16
