@@ -33,11 +33,14 @@ def is_simple(text: str) -> bool:
     if "threefry" in body:  # its one loop has five steps
         found = [(name, rest) for name, rest in found if name != "while" or body.count("stablehlo.while") > 1]
     roundings = [rest for name, rest in found if name in _ROUNDING and _FLOAT.search(rest)]
-    compared = [rest for name, rest in found if name == "compare" and _FLOAT.search(rest)]
-    # XLA makes a maximum of a choice between compared floats, which treats subnormal ones otherwise.
-    if compared and (_NARROW.search("".join(compared)) or any([n == "select" and _FLOAT.search(r) for n, r in found])):
-        return False
-    if len(roundings) > 1 or not all([name in _EXACT or name in _ROUNDING for name, _ in found]):
+    if len(roundings) > 1 or _may_flush(found) or not all([name in _EXACT or name in _ROUNDING for name, _ in found]):
         return False
     largest = max([math.prod(map(int, shape[:-1].split("x"))) for shape in _SHAPE.findall(body)], default=1)
     return len(found) * largest <= _WORK and _ALONE in head and _OTHERS.search(body) is None
+
+
+def _may_flush(found: list[tuple[str, str]]) -> bool:
+    """Returns whether optimizations may treat subnormal floats otherwise: a chosen one of two compared is a maximum."""
+    compared = [rest for name, rest in found if name == "compare" and _FLOAT.search(rest)]
+    chosen = [rest for name, rest in found if name == "select" and _FLOAT.search(rest)]
+    return bool(compared) and (bool(chosen) or _NARROW.search("".join(compared)) is not None)

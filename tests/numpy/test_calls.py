@@ -74,7 +74,6 @@ OTHER_IN_NUMPY = {
 }
 # Cells whose jaxprs differ, by the start of their names, with the difference.
 OTHER_JAXPRS = {
-    "roots(r[:2], strip_zeros=False) float32-": "a product inside the linear solve, over an axis of one, sums none",
     "select([1j * x], [x]) bool": "weak conditions are not made strong before they are compared with zero",
     "select([1j * x], [x]) uint": "weak conditions are not made strong before they are compared with zero",
     "select([1j * x], [x]) int": "weak conditions are not made strong before they are compared with zero",
