@@ -355,7 +355,7 @@ class _WeakOwners:
 
 
 def register(store: Any) -> None:
-    """Makes `clear_caches` call `store.cache_clear()`, as long as the store lives."""
+    """Makes `clear_caches` call `store.cache_clear()`, as long as the store lives; its length counts values."""
     _registry.add(store)
 
 

@@ -59,6 +59,9 @@ class Hot:
     def cache_clear(self) -> None:
         self._last = None
 
+    def __len__(self) -> int:
+        return self._last is not None
+
     def find_second(self, x: ArrayImpl, y: Any, kwargs: dict) -> tuple[Program | None, Sequence]:
         """As `find`, for a call with an array and one more argument: that of `kwargs` or, if there is none, `y`."""
         for name in kwargs:

@@ -261,8 +261,10 @@ def test_clear_caches_drops_the_program_of_a_call_with_a_tree():
     f = minijax.jit(lambda t: t["x"] * t["n"])
     for _ in range(3):
         f({"x": X, "n": 3})
+    hot = f._engine.memory.hot
+    assert len(hot) == 1
     minijax.clear_caches()
-    assert f._engine.memory.hot._last is None
+    assert len(hot) == 0 and hot._last is None
     np.testing.assert_array_equal(f({"x": X, "n": 3}), X * 3)
 
 
