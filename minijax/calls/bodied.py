@@ -33,7 +33,7 @@ from minijax.transforms.jvp import jvp_jaxpr, with_zeros
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts, PartialEvalCustom, Policy, partial_eval_jaxpr_custom
-from minijax.transforms.prune import prune_closed
+from minijax.transforms.prune import is_read_whole, prune_closed
 
 
 class Role(IntEnum):
@@ -348,7 +348,10 @@ class Bodied(Primitive):
         return call.operands, call.params, finish
 
     def dce(self, used: Sequence[bool], eqn: JaxprEqn) -> tuple[list[bool], JaxprEqn | None]:
-        (ins, outs), bodies = self.binders(eqn.params), self.bodies(eqn.params)
+        bodies = self.bodies(eqn.params)
+        if all(used) and all([is_read_whole(b) for b in bodies]):
+            return [True] * len(eqn.invars), eqn
+        ins, outs = self.binders(eqn.params)
         pruned, used_in, used_out = self.pruned(eqn.params, used)
         if all(new is old for new, old in zip(pruned, bodies, strict=True)):
             return list(used_in), eqn

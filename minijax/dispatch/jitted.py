@@ -17,7 +17,7 @@ from minijax.dispatch.jit import JitOptions, call_params, jit_p, program_options
 from minijax.dispatch.jit_shardings import leaf_layouts, leaf_shardings
 from minijax.dispatch.operands import argument_type, as_value, operands_of, parse, parse_static, raise_if_donated
 from minijax.dispatch.placement import ProgramOptions
-from minijax.dispatch.replay import replayed
+from minijax.dispatch.replay import replayed, replayed_alone
 from minijax.ir import state
 from minijax.ir.body import (
     Flat,
@@ -171,7 +171,7 @@ class Engine:
 
     __slots__ = (
         *"fun name options resolved memory signature purpose".split(),
-        *"static has_static recall inlines replays plain_count by_user unwraps".split(),
+        *"static has_static recall inlines replay plain_count by_user unwraps".split(),
     )
 
     def __init__(
@@ -198,7 +198,8 @@ class Engine:
         self.static = None if min(nums, default=0) < 0 else (*nums, *names)
         self.recall = self.memory.programs.get
         # A function of the library gets the operands of an inlined call as they are; users expect tracers.
-        self.inlines, self.replays = options.inline and not by_user, False
+        self.inlines = options.inline and not by_user
+        self.replay: Any = None  # of `dispatch/replay.py`
         self.unwraps = False  # True: objects with `__jax_array__` among the arguments, which are trees, become arrays
         self.plain_count = -1 if min(nums, default=0) < 0 else min(nums, default=sys.maxsize)
 
@@ -216,7 +217,7 @@ class Engine:
         options, since = thread.ready
         if since is not _epoch[0]:
             if thread.trace is not None:
-                return self._call_under_trace(args, kwargs)
+                return self.call_under_trace(args, kwargs)
             options = config.make_ready()
             if options.disable_jit:
                 return self.fun(*args, **kwargs)
@@ -241,15 +242,15 @@ class Engine:
             raise
         watch.explain(invalid, functools.partial(self.fun, *args, **kwargs))
 
-    def _call_under_trace(self, args, kwargs):
+    def call_under_trace(self, args, kwargs):
         trace = thread.trace
         if self.inlines and type(trace) is JaxprTrace:
             for x in args:
                 if isinstance(x, Tracer) and x._trace is not trace:
                     trace.offer(args)
                     break
-            if self.replays and not kwargs and len(args) <= self.plain_count:
-                return replayed(self, args, self.fun)
+            if self.replay and not kwargs and len(args) <= self.plain_count:
+                return self.replay(self, args, self.fun)
             return self.fun(*args, **kwargs)
         options = config.state()
         if options.disable_jit:
@@ -568,7 +569,9 @@ class Jitted:
                 else:
                     program, raws = hot.find_second(x, y, kwargs)
             if program is None:
-                return self._engine.call_by_key(_present(x, y, more), kwargs)
+                engine = self._engine
+                call = engine.call_by_key if thread.trace is None else engine.call_under_trace
+                return call(_present(x, y, more), kwargs)
             try:
                 return program(raws)
             except RuntimeError as error:
@@ -591,11 +594,11 @@ def jitted(
     static: Sequence[str] = (),
     inline: bool = False,
     keep_unused: bool = False,
-    replays: bool = True,
+    is_one_equation: bool = False,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Decorator for library functions that jax jits, which returns a `Jitted`: `static` names the static parameters.
 
-    Inlined calls copy the equations of earlier ones if it `replays`, which is slower if there is only one.
+    Inlined calls copy the equations of earlier ones; `is_one_equation` states that there is one for most operands.
     """
 
     def wrap(fun: Callable[P, R]) -> Any:
@@ -607,7 +610,9 @@ def jitted(
         )
         options = JitOptions(keep_unused=keep_unused, inline=inline)
         engine = Engine(fun, options, Resolved(nums, tuple(static)), name, signature)
-        engine.replays, engine.unwraps = inline and replays, True
+        engine.unwraps = True
+        if inline:
+            engine.replay = replayed_alone if is_one_equation else replayed
         return Jitted(engine)
 
     return wrap

@@ -15,7 +15,7 @@ from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.hitypes import AvalQDD
-from minijax.ir.jaxpr import Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.jaxpr import NO_EFFECTS, Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
 from minijax.ir.refs import is_ref
 from minijax.ir.types import (
     Aval,
@@ -392,6 +392,14 @@ class JaxprTrace(Trace):
         outvars = [Var(a) for a in avals]
         self.eqns.append(JaxprEqn(atoms, outvars, primitive, params, effs, origin, ctx))
         return [DynamicJaxprTracer(self, v, origin) for v in outvars]
+
+    def append(self, primitive: Any, params: dict, aval: Aval, atoms: list[Atom]) -> DynamicJaxprTracer:
+        """Records an equation of a known result type and without effects."""
+        thread = state.thread
+        origin = thread.origin or self.place(now := _here(), now)
+        var = Var(aval)
+        self.eqns.append(JaxprEqn(atoms, [var], primitive, params, NO_EFFECTS, origin, thread.context))
+        return DynamicJaxprTracer(self, var, origin)
 
     def inline(self, jaxpr: ClosedJaxpr, operands: Sequence) -> list:
         """Copies the equations of a jaxpr to the end of this one."""

@@ -71,7 +71,7 @@ _KINDS = {
 
 def _inlined(function: Callable, name: str, promote: Promotion = promote_args) -> Callable:
     doc = described(function, name, _KINDS.get(promote, ""))
-    return jitted(inline=True, replays=False)(named(function, name, doc))
+    return jitted(inline=True, is_one_equation=True)(named(function, name, doc))
 
 
 def _unary(name: str, op: Callable, promote: Promotion = promote_args_inexact) -> Callable:

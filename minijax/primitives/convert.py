@@ -206,7 +206,8 @@ stop_gradient_p = StopGradient("stop_gradient")
 fold_as(Folding.MOVE, convert_element_type_p, copy_p, stop_gradient_p)
 
 
-_scalars = cache.BoundedDict(4096)  # (float, dtype) -> the NumPy scalar, for floats other than 0, -0 and large ones
+# (type, number, dtype) -> the NumPy scalar, for small ints, and small floats other than 0 and -0
+_scalars = cache.BoundedDict(4096)
 
 
 def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
@@ -214,12 +215,13 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
 
     Warns with ComplexWarning if an imaginary part is lost.
     """
-    if type(operand) is float and operand and not weak_type and -100 < operand < 100:
-        known = _scalars.get((operand, dtype))
+    kind = type(operand)
+    if (kind is float and operand or kind is int) and not weak_type and -100 < operand < 100:
+        known = _scalars.get((kind, operand, dtype))
         if known is None:
             known = cast(operand, dtype)
             if isinstance(known, np.generic):
-                _scalars[operand, dtype] = with_literal(known)
+                _scalars[kind, operand, dtype] = with_literal(known)
         return known
     if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
         message = "Casting complex values to real discards the imaginary part"

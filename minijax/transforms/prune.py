@@ -113,6 +113,13 @@ def prune_closed(
 
 
 @cache.weak_cache
+def is_read_whole(closed: ClosedJaxpr) -> bool:
+    """Whether nothing of a body is dropped if all its results are used."""
+    pruned, used_inputs = _prune_closed(closed, (True,) * len(closed.outvars), False)
+    return pruned is None and all(used_inputs)
+
+
+@cache.weak_cache
 def _prune_closed(closed, used_outputs, instantiate):
     jaxpr, used = prune_jaxpr(closed.jaxpr, used_outputs, instantiate)
     if not closed.consts:

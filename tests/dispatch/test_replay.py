@@ -96,8 +96,84 @@ def test_users_functions_are_called_each_time():
     assert inner not in recorded
 
 
+ARITHMETIC = [
+    lambda jnp: lambda x, y: (x + y, y + x, x + x, x * y, x / y, jnp.sin(x), jnp.sqrt(x * y), x == y, x < 1),
+    lambda jnp: lambda x, y: (x * 2, x * 2.0, 2 * x, 2.5 - x, x * -0.0, x * 0.0, x + 0, x + True, x + 200, x / 3),
+    lambda jnp: lambda x, y: (x * float("nan"), x + 1e30, jnp.maximum(x, 0), jnp.minimum(0.5, y), jnp.arctan2(x, 1)),
+    lambda jnp: (
+        lambda x, y: (x + y[0], x[0] + y, x + y[0, 0], jnp.add(x[0, 0], 1), jnp.positive(x), x + X, x + X[0, 0])
+    ),
+]
+BITS = lambda jnp: lambda x, y: (x & y, x | 1, y ^ x, jnp.logical_not(x), x + 300, x + -1, x * 255, -y)  # noqa: E731
+
+
+@pytest.mark.parametrize("call", range(3))
+@pytest.mark.parametrize("program", range(4))
+@pytest.mark.parametrize(
+    "dtypes", [("float32", "float32"), ("float32", "bfloat16"), ("int32", "uint8"), ("bool", "int8")]
+)
+def test_each_repeated_operation_has_jax_s_jaxpr(dtypes, program, call):
+    x, y = (X.astype(jnp.dtype(dtype)) for dtype in dtypes)
+    same_jaxpr(ARITHMETIC[program], x, y)
+
+
+@pytest.mark.parametrize("call", range(3))
+@pytest.mark.parametrize("dtypes", [("int32", "uint8"), ("uint8", "int8"), ("int8", "int8")])
+def test_each_repeated_operation_on_integers_has_jax_s_jaxpr(dtypes, call):
+    same_jaxpr(BITS, *(X.astype(dtype) for dtype in dtypes))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda jax: jax.grad(lambda x, y: (x * y + x * 2.0).sum()),
+        lambda jax: jax.vmap(lambda x, y: x * y + 1, in_axes=(0, None)),
+        lambda jax: lambda x, y: jax.lax.scan(lambda c, a: (c + a * 2, c * x[0] + y), x[0], x),
+        lambda jax: lambda x, y: jax.jit(lambda z: z * x + y)(x * y),
+        lambda jax: lambda x, y: jax.lax.cond(y[0] > 0, lambda z: z * x[0], lambda z: z + y, y),
+        lambda jax: jax.jvp(lambda x: x * x, (X,), (X,)) and (lambda x, y: jax.jvp(lambda x: x * y, (x,), (x * 2,))),
+    ],
+)
+def test_repeated_operations_under_transformations(program):
+    for _ in range(3):
+        same_jaxpr(program, X, X[0])
+
+
+def test_an_operation_that_promotes_ranks_warns_each_time():
+    for _ in range(3):
+        traced(lambda x: x + x[0], X)
+    with jax.numpy_rank_promotion("warn"):
+        for _ in range(3):
+            with pytest.warns(UserWarning, match="rank promotion"):
+                traced(lambda x: x + x[0], X)
+    with jax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="promotion"):
+        traced(lambda x: x + x.astype("int32"), X)
+
+
+def test_lines_of_repeated_operations_are_their_own():
+    def program(x):
+        x = x + x
+        x = x + x
+        x = x + x
+        return x + x
+
+    lines = [eqn.source_info.traceback.frames for eqn in jax.make_jaxpr(program)(X).eqns]
+    assert len({next(f.line_num for f in frames if f.file_name == __file__) for frames in lines}) == 4
+
+
+def test_repeated_operations_have_their_own_scopes():
+    def program(x):
+        for name in "ab":
+            with jax.named_scope(name):
+                x = x + x
+        return x + x
+
+    stacks = [str(eqn.source_info.name_stack) for eqn in jax.make_jaxpr(program)(X).eqns]
+    assert stacks == ["a", "b", ""]
+
+
 def test_clear_caches_forgets_recordings():
-    times(lambda x: x[0], X)
-    assert len(replay.recordings)
+    times(lambda x: x[0] + x[1], X)
+    assert len(replay.recordings) and len(replay.lone)
     jax.clear_caches()
-    assert not len(replay.recordings)
+    assert not len(replay.recordings) and not len(replay.lone)
