@@ -19,6 +19,8 @@ from minijax.base.thread import called_at_own_lines
 from minijax.base.util import dir_without
 from minijax.calls.custom_derivatives import SymbolicZero, bind_custom_jvp, bind_custom_vjp, symbolic, unsymbolic
 from minijax.calls.remat_opt import optimized_forward
+from minijax.dispatch.jitted import is_of_library
+from minijax.dispatch.replay import replayed_alone
 from minijax.ir import state
 from minijax.ir.body import (
     Flat,
@@ -33,7 +35,7 @@ from minijax.ir.body import (
 from minijax.ir.check import same_types, types_text
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.refs import Ref
-from minijax.ir.trace import Tracer, checked_values, eval_jaxpr
+from minijax.ir.trace import JaxprTrace, Tracer, checked_values, eval_jaxpr
 from minijax.ir.types import Zero, is_value, space_of, typed_value, typeof
 from minijax.primitives.zeros import add_any, instantiate
 from minijax.run.arrays.array import ArrayImpl
@@ -238,6 +240,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         super().__init__(fun, nondiff_argnums, nondiff_argnames)
         self.jvp: Callable | None = None
         self.symbolic_zeros = False
+        self._replays = is_of_library(fun) and not self.nondiff_argnums
 
     def defjvp(self, jvp: Callable, symbolic_zeros: bool = False) -> Callable:
         """Sets the rule that computes the result and its tangent, and returns the rule.
@@ -293,6 +296,11 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         args = self._positional(args, kwargs)
         if state.thread.trace is None and _LEAVES.issuperset(map(type, args)):
             return self._call_eagerly(args)
+        if self._replays and type(state.thread.trace) is JaxprTrace:
+            return replayed_alone((self, self.jvp, self.symbolic_zeros), args, self._called)
+        return self._called(*args)
+
+    def _called(self, *args: Any) -> Any:
         fixed, dynamic = self._split(args)
         leaves, in_tree = tree.flatten(dynamic)
         leaves = list(map(typed_value, leaves))

@@ -582,6 +582,11 @@ class Jitted:
             raise
 
 
+def is_of_library(fun: Any) -> bool:
+    """Whether calls of a function may copy earlier ones; users expect that theirs are called each time they trace."""
+    return isinstance(fun, Jitted) and not fun._engine.by_user
+
+
 @cache.cache
 def _in_range(nums: tuple[int, ...], count: int) -> tuple[int, ...]:
     """The positions among `count` arguments, counted from the front and in order."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from minijax.base import cache, config, errors, tree
 from minijax.base.thread import EMPTY, thread
+from minijax.calls.custom_derivatives import CustomDerivativeCall
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, JaxprEqn, Literal
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray
@@ -58,6 +59,19 @@ class Lone(NamedTuple):
     params: dict
     aval: ShapedArray
     scalar_types: list  # (dtype, weak type) of each operand that is a Python number
+    body_name: str | None  # the parameter that is a jaxpr of the call's own
+
+    def repeated(self, trace: JaxprTrace, atoms: list, arrays: Sequence) -> DynamicJaxprTracer:
+        """Records the equation for other operands; None in `atoms` is a Python number."""
+        params, types = self.params, self.scalar_types
+        if types:
+            left = iter(types)
+            atoms = [
+                trace.atom(convert(x, *next(left))) if a is None else a for a, x in zip(atoms, arrays, strict=True)
+            ]
+        if self.body_name:
+            params = {**params, self.body_name: trace.copy(params[self.body_name])}
+        return trace.append(self.primitive, params, self.aval, atoms)
 
 
 def replayed_alone(key: Hashable, arrays: Sequence, function: Callable[..., Any]) -> Any:
@@ -88,10 +102,7 @@ def replayed_alone(key: Hashable, arrays: Sequence, function: Callable[..., Any]
         return result
     if known is _REFUSED:
         return function(*arrays)
-    if known.scalar_types:
-        types = iter(known.scalar_types)
-        atoms = [trace.atom(convert(x, *next(types))) if a is None else a for a, x in zip(atoms, arrays, strict=True)]
-    return trace.append(known.primitive, known.params, known.aval, atoms)
+    return known.repeated(trace, atoms, arrays)
 
 
 def _only_equation(eqns: Sequence[JaxprEqn], result: Any, atoms: Sequence) -> Any:
@@ -105,7 +116,9 @@ def _only_equation(eqns: Sequence[JaxprEqn], result: Any, atoms: Sequence) -> An
         return _REFUSED
     if eqn.primitive.fold is not None or not all([type(a) is Literal for a in numbers]):
         return _REFUSED
-    return Lone(eqn.primitive, eqn.params, eqn.outvars[0].aval, [(a.aval.dtype, a.aval.weak_type) for a in numbers])
+    types = [(a.aval.dtype, a.aval.weak_type) for a in numbers]
+    body_name = eqn.primitive.body_name if isinstance(eqn.primitive, CustomDerivativeCall) else None
+    return Lone(eqn.primitive, eqn.params, eqn.outvars[0].aval, types, body_name)
 
 
 def _types_under(trace: JaxprTrace, arrays: Sequence) -> tuple[list, int]:

@@ -15,7 +15,7 @@ from minijax.base.util import curry
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.hitypes import AvalQDD
-from minijax.ir.jaxpr import NO_EFFECTS, Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var
+from minijax.ir.jaxpr import NO_EFFECTS, Atom, ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Literal, Var, substituted
 from minijax.ir.refs import is_ref
 from minijax.ir.types import (
     Aval,
@@ -400,6 +400,18 @@ class JaxprTrace(Trace):
         var = Var(aval)
         self.eqns.append(JaxprEqn(atoms, [var], primitive, params, NO_EFFECTS, origin, thread.context))
         return DynamicJaxprTracer(self, var, origin)
+
+    def copy(self, closed: ClosedJaxpr) -> ClosedJaxpr:
+        """A jaxpr without constants, as if it were traced again here: with variables of its own."""
+        origin, jaxpr = state.thread.origin or self.place(now := _here(), now), closed.jaxpr
+        own: dict[Any, Var] = {v: Var(v.aval) for v in jaxpr.invars}
+        eqns = []
+        for eqn in jaxpr.eqns:
+            invars, outvars = substituted(eqn.invars, own), [Var(v.aval) for v in eqn.outvars]
+            own.update(zip(eqn.outvars, outvars, strict=True))
+            eqns.append(eqn.replace(invars, outvars, source_info=origin))
+        invars, outvars = substituted(jaxpr.invars, own), substituted(jaxpr.outvars, own)
+        return ClosedJaxpr(jaxpr.replace(invars=invars, outvars=outvars, eqns=eqns))
 
     def inline(self, jaxpr: ClosedJaxpr, operands: Sequence) -> list:
         """Copies the equations of a jaxpr to the end of this one."""

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from compare import same_jaxpr
+from compare import same_jaxpr, same_text
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -148,6 +148,56 @@ def test_an_operation_that_promotes_ranks_warns_each_time():
                 traced(lambda x: x + x[0], X)
     with jax.numpy_dtype_promotion("strict"), pytest.raises(ValueError, match="promotion"):
         traced(lambda x: x + x.astype("int32"), X)
+
+
+CUSTOM = [
+    lambda jax: lambda x: jax.nn.relu(jax.nn.relu(jax.nn.relu(x)) + x[0]),
+    lambda jax: jax.grad(lambda x: jax.nn.relu6(jax.nn.relu(x) * jax.nn.relu(x)).sum()),
+    lambda jax: jax.vmap(lambda x: jax.nn.relu(jax.nn.relu(x))),
+    lambda jax: jax.jit(lambda x: jax.lax.scan(lambda c, a: (jax.nn.relu(c), jax.nn.relu(c) * a), x[0], x)),
+    lambda jax: lambda x: jax.checkpoint(lambda x: jax.nn.relu(jax.nn.relu(x)))(x),
+    lambda jax: lambda x: (jax.nn.relu(jax.numpy.sum(x)), jax.nn.relu(1.0), jax.nn.relu(x=x)),
+]
+
+
+@pytest.mark.parametrize("program", range(len(CUSTOM)))
+def test_repeated_calls_of_functions_with_rules(program):
+    for _ in range(3):
+        same_jaxpr(CUSTOM[program], X)
+        same_text(CUSTOM[program], X)
+
+
+def test_each_call_of_a_function_with_rules_has_lines_of_its_own():
+    def program(x):
+        for _ in range(3):
+            x = jax.nn.relu(x)
+        return (
+            jax.nn.relu(x)
+        )  # fmt: skip
+
+    eqns = jax.make_jaxpr(program)(X).eqns
+    bodies = [eqn.params["call_jaxpr"].eqns[0] for eqn in eqns]
+    lines = [next(f.line_num for f in e.source_info.traceback.frames if f.file_name == __file__) for e in bodies]
+    assert len({id(e.params["call_jaxpr"].jaxpr) for e in eqns}) == 4
+    assert lines[0] == lines[1] == lines[2] < lines[3]
+
+
+def test_a_new_rule_replaces_that_of_earlier_calls():
+    square = jax.custom_jvp(jnp.square)
+    for factor in (1.0, 5.0):
+        square.defjvps(lambda t, out, x, factor=factor: factor * t)
+        for _ in range(3):
+            gradient = jax.jit(lambda x: jax.grad(jax.jit(lambda x: square(square(x))))(x))(3.0)
+        assert gradient == factor**2
+
+
+def test_users_functions_with_rules_are_called_each_time():
+    calls = []
+    square = jax.custom_jvp(lambda x: calls.append(1) or x * x)
+    square.defjvps(lambda t, out, x: 2 * x * t)
+    for n in range(1, 4):
+        traced(lambda x: square(x), X)
+        assert len(calls) == n
 
 
 def test_lines_of_repeated_operations_are_their_own():
