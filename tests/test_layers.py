@@ -43,7 +43,7 @@ ROOM_LINES = {
     "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_795, "advice in messages"),
     "indexing": (535, "static indices are clipped, advice in messages"),
-    "transforms": (1_120, "equations that only read references, in their jaxprs too, are dropped with their results"),
+    "transforms": (1_125, "equations that only read references, in their jaxprs too, are dropped with their results"),
     "calls": (1_695, "bodies that are used whole are known"),
     "dispatch": (2_885, "repeated operations copy their only equation"),
     "higher": (2_080, "cotangents of the slices of a scan keep their weak types"),

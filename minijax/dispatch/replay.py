@@ -107,18 +107,18 @@ def replayed_alone(key: Hashable, arrays: Sequence, function: Callable[..., Any]
 
 def _only_equation(eqns: Sequence[JaxprEqn], result: Any, atoms: Sequence) -> Any:
     """The equation that a call with these operands recorded, if it is one; None in `atoms` is a Python number."""
-    if len(eqns) != 1 or type(result) is not DynamicJaxprTracer or type(result.aval) is not ShapedArray:
+    if len(eqns) != 1 or type(result) is not DynamicJaxprTracer:
         return _REFUSED
     (eqn,) = eqns
-    numbers = [a for a, own in zip(eqn.invars, atoms, strict=False) if own is None]
-    given = [own or a for a, own in zip(eqn.invars, atoms, strict=False)]
-    if eqn.invars != given or len(given) != len(atoms) or eqn.outvars != [result.val] or eqn.effects:
+    primitive, aval = eqn.primitive, result.aval
+    if eqn.outvars != [result.val] or type(aval) is not ShapedArray or eqn.effects or primitive.fold is not None:
         return _REFUSED
-    if eqn.primitive.fold is not None or not all([type(a) is Literal for a in numbers]):
+    numbers = [a for a, own in zip(eqn.invars, atoms, strict=False) if own is None and type(a) is Literal]
+    left = iter(numbers)
+    if eqn.invars != [next(left, None) if own is None else own for own in atoms]:
         return _REFUSED
-    types = [(a.aval.dtype, a.aval.weak_type) for a in numbers]
-    body_name = eqn.primitive.body_name if isinstance(eqn.primitive, CustomDerivativeCall) else None
-    return Lone(eqn.primitive, eqn.params, eqn.outvars[0].aval, types, body_name)
+    body_name = primitive.body_name if isinstance(primitive, CustomDerivativeCall) else None
+    return Lone(primitive, eqn.params, aval, [(a.aval.dtype, a.aval.weak_type) for a in numbers], body_name)
 
 
 def _types_under(trace: JaxprTrace, arrays: Sequence) -> tuple[list, int]:
