@@ -108,10 +108,10 @@ def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
 def _words_of(keys: ShapedArray) -> ShapedArray:
     """The type of the words of keys, with the sharding of the keys."""
     words = physical(keys)
-    if keys._sharding is None or words is keys:
+    if not keys.has_mesh or words is keys:
         return words
     return words.sharded_over(
-        keys._sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.reduction_state
+        keys.own_sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.reduction_state
     )
 
 

@@ -525,7 +525,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
 
 def _inherited_sharding(a: Any, like: Any) -> Any:
     """The sharding of `like`, the type of `a`, for an operation under a trace; None for eager values."""
-    return like._sharding if isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array)) else None
+    return like.own_sharding if isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array)) else None
 
 
 @fused()

@@ -424,7 +424,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
     aval = typeof(m)
-    mask = moving.broadcast_to_shape(_lower_mask(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
+    mask = moving.broadcast_to_shape(_lower_mask(*m.shape[-2:], k if lower else k - 1), m.shape, aval.own_sharding)
     mask = sharding.reshard_like(mask, aval)
     blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))

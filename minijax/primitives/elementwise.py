@@ -262,9 +262,9 @@ class Pow(Elementwise):
 def _pow_jvp_base(t, ans, x, y):
     x = strong(x)
     if not INT.accepts(typeof(y).dtype):
-        one = moving.filled_by_value(typeof(y := strong(y)).shape, const_like(y, 1), sharding=typeof(y)._sharding)
+        one = moving.filled_by_value(typeof(y := strong(y)).shape, const_like(y, 1), sharding=typeof(y).own_sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
-    shape, sharding, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
+    shape, sharding, y = typeof(ans).shape, typeof(ans).own_sharding, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape, sharding), moving.broadcast_squeezed(y, shape, sharding)
     full = lambda number: moving.filled_by_value(shape, const_like(x, number), sharding=sharding)  # noqa: E731
     at_zero, zeros, safe = _equals(y, 0, y), full(0), select_n(_equals(y, 0, y), y, full(1))
@@ -636,7 +636,7 @@ class Clamp(FirstOrder):
         return [x.update_weak_type(low.weak_type and x.weak_type and high.weak_type)]
 
     def sharding_rule(self, mesh, avals, outs, **params):
-        merged_entries(self.name, [a.entries for a in avals if a.shape and a._sharding is not None] or [()])
+        merged_entries(self.name, [a.entries for a in avals if a.shape and a.has_mesh] or [()])
         return [avals[1].entries]
 
     def lower(self, e, ins, outs, low, x, high):

@@ -436,7 +436,7 @@ class ScatterReplace(Scatter):
         if not params["unique_indices"]:
             raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
         aval = operand_type(updates)
-        zeros = moving.filled_by_value(aval.shape, scalar_like(ct, 0), sharding=aval._sharding)
+        zeros = moving.filled_by_value(aval.shape, scalar_like(ct, 0), sharding=aval.own_sharding)
         return self.write(ct, indices, zeros, **_flags(params))
 
 

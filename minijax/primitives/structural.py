@@ -668,7 +668,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     return (
         moving.as_array_or_constant(arr)
         if have == shape
-        else moving.broadcast_to_shape(arr, shape, typeof(like_arr)._sharding)
+        else moving.broadcast_to_shape(arr, shape, typeof(like_arr).own_sharding)
     )
 
 
@@ -750,7 +750,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
 
 def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
     """Broadcasts a scalar to `shape`; while a function is traced, with the sharding of `like` if shapes are equal."""
-    sharding = None if state.is_eager() or shape != like.shape else like._sharding
+    sharding = None if state.is_eager() or shape != like.shape else like.own_sharding
     if shape:
         return moving.broadcast_to_shape(value, shape, sharding)
     trace = state.thread.trace
@@ -771,7 +771,7 @@ def full_like(
     aval = aval_like(x)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
-    if shape is not None and aval._sharding is not None:
+    if shape is not None and aval.has_mesh:
         aval = aval.update(sharding=None)
     array = _filled(aval.shape if shape is None else shape, fill_value, dtype, aval, sharding)
     return array if sharding is not None else place_like(array, x)

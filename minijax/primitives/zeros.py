@@ -31,7 +31,7 @@ def zeros_like_aval(aval: Any) -> Any:
         aval = aval.update(weak_type=False)
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
-    elif aval._sharding is None and aval.shape and explicit_meshes:
+    elif not aval.has_mesh and aval.shape and explicit_meshes:
         # A type without a mesh has zeros without a mesh, even if one is set.
         zeros = moving.filled_by_value(aval.shape, _zero(aval.dtype), aval.weak_type, unsharded(aval.ndim))
     else:
@@ -78,7 +78,7 @@ class AddAny(FirstOrder):
         return [x]
 
     def sharding_rule(self, mesh, avals, outs, **params):
-        return [(merged_entries(self.name, [a.entries for a in avals]) if avals[0]._sharding else avals[0].entries)]
+        return [merged_entries(self.name, [a.entries for a in avals]) if avals[0].has_mesh else avals[0].entries]
 
     reduction_state: Any = state_of_terms
 
