@@ -36,7 +36,7 @@ from minijax.ir.types import (
     checked_type,
     is_float0,
     is_value,
-    scalar_of,
+    scalar,
     space_of,
     typed_value,
     typeof,
@@ -519,7 +519,7 @@ def _unit_cotangent(aval: ShapedArray) -> Any:
             f"grad: the gradient of a value of type {aval.str_short()} would begin with a 1, expected "
             f"{ct_aval.str_short()}: convert the value by `jax.lax.pcast` or `jax.lax.psum`"
         )
-    one = as_array_or_constant(cast_replicated_like(scalar_of(1, aval.dtype, aval.weak_type), aval))
+    one = as_array_or_constant(cast_replicated_like(scalar(1, aval.dtype, aval.weak_type), aval))
     return reshard_like(one, ct_aval)
 
 

@@ -439,7 +439,7 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
         # In the order of jax's module, where a single word comes last.
         key = _unstack_words(words) if rest else None
         halves = _positions(shape)
-        zeros = [moving.filled_by_value(shape, none)] * len(rest) if shape else rest
+        zeros = [moving.filled(shape, none)] * len(rest) if shape else rest
         return hash_p.bind(*(key or _unstack_words(words)), *((*zeros, *halves) if is_sharded else (*halves, *zeros)))
 
     def split(words: Any, shape: tuple[int, ...]) -> Any:

@@ -613,10 +613,10 @@ def of_type(value: Any, aval: Aval) -> Any:
     return value if have.dtype == aval.dtype and have.weak_type == aval.weak_type else Typed(value, aval)
 
 
-def scalar_of(value: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """A scalar of this dtype on the host."""
-    scalar = np.asarray(value, dtype)[()]
-    return of_type(scalar.item() if weak_type else scalar, ShapedArray((), dtype, weak_type))
+def scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A number as a scalar constant; a weakly typed one keeps the Python number, not rounded to the dtype."""
+    number = dtypes.scalar_type_of(dtype)(value) if weak_type else np.asarray(value, dtype)[()]
+    return of_type(number, ShapedArray((), dtype, weak_type))
 
 
 _HOST_VALUES = (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray)

@@ -324,11 +324,7 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, out_shard
     if dtype == dtypes.float0:
         zero = np.zeros((), dtype)
         return moving.broadcast_to_shape(zero, shape) if shape and not state.is_eager() else np.zeros(shape, dtype)
-    fill = convert(fill, dtype, weak)
-    if shape:
-        return moving.broadcast_to_shape(fill, shape, out_sharding)
-    fill = fill if isinstance(fill, Array) else moving.as_array_or_constant(fill)
-    return fill if out_sharding is None else sharding.replicated_over_mesh(fill, out_sharding)
+    return moving.filled(shape, convert(fill, dtype, weak), weak_type=weak, sharding=out_sharding)
 
 
 @fused(0)

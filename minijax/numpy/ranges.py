@@ -256,7 +256,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
         out = moving.reshape(start, bounds)
     else:
         step = np.array(np.nan, computed)[()]
-        out = moving.filled_by_value((*shape[:axis], 0, *shape[axis:]), computed.type(0))
+        out = moving.filled((*shape[:axis], 0, *shape[axis:]), 0, computed)
     if dtypes.issubdtype(result, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
         out = lax.floor(out)
     out = convert(out, result)

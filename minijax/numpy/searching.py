@@ -255,7 +255,7 @@ def _precedes(left: list, right: list, or_equal: bool) -> Any:
 def _binary_search(a: Any, query: Any, side: str, unrolled: bool) -> Any:
     size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
     if not size:
-        return moving.filled_by_value(typeof(query).shape, dtype(0))
+        return moving.filled(typeof(query).shape, 0, dtype)
     if typeof(query).shape:
         return vmap(lambda a, q: _binary_search(a, q, side, unrolled), (None, 0))(a, query)
 

@@ -19,7 +19,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import FirstOrder, Primitive, UndefinedPrimal, is_undefined_primal
 from minijax.ir.result_types import state_of_elements, state_of_terms
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
+from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, scalar, typeof
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
@@ -54,13 +54,6 @@ INT_BOOL = INT | BOOL
 REAL = INT | FLOAT
 
 
-def scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """A number as a scalar constant; a weakly typed one keeps the Python number, not rounded to the dtype."""
-    if weak_type:
-        return of_type(dtypes.scalar_type_of(dtype)(value), ShapedArray((), dtype, True))
-    return scalar_of(value, dtype)
-
-
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
     dtype = typeof(x).dtype
@@ -89,7 +82,8 @@ def _scalar_on_mesh(value: int, aval: ShapedArray) -> Any:
 
 def full_of(x: Any, value: Any = 0) -> Any:
     """An array filled with one value, of the type of `x`, including its weak type."""
-    return moving.filled(typeof(x), scalar_like(x, value))
+    aval = typeof(x)
+    return moving.filled(aval.shape, scalar_like(x, value), weak_type=aval.weak_type, sharding=aval.own_sharding)
 
 
 def is_complex(x: Any) -> bool:

@@ -14,7 +14,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Axis, FirstOrder, Folding, Linear1, Primitive, fold_as
 from minijax.ir.result_types import sharded_without_axes
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
-from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar_of, typeof
+from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar, typeof
 from minijax.partition.explicit import merged_entries, reshaped_entries, typed_sharding
 from minijax.partition.meshes import axes_of, explicit_meshes
 from minijax.partition.shardings import NamedSharding
@@ -453,20 +453,17 @@ def as_array_or_constant(x: Any) -> Any:
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 
 
-def filled_by_value(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: Any = None) -> Any:
-    """An array filled with one scalar. `sharding`: the array's, over Explicit axes."""
-    if weak_type:
-        value = scalar_of(value, typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
+def filled(shape: Sequence[int], value: Any, dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:
+    """An array filled with one scalar, or with a number of that dtype. `sharding`: the array's, over Explicit axes."""
+    if dtype is not None:
+        value = scalar(value, dtype, weak_type)
+    elif weak_type:
+        value = scalar(np.asarray(value), typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
         value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
     if not len(shape):
         return replicated_over_mesh(as_array_or_constant(value), sharding)
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
-
-
-def filled(aval: ShapedArray, value: Any) -> Any:
-    """An array of the shape, weak type and sharding of `aval`, filled with a scalar of its dtype."""
-    return filled_by_value(aval.shape, value, aval.weak_type, aval.own_sharding)
 
 
 def reshape(
