@@ -36,7 +36,7 @@ from minijax.ir.types import (
     checked_type,
     is_float0,
     is_value,
-    scalar_of,
+    scalar,
     space_of,
     typed_value,
     typeof,
@@ -326,7 +326,7 @@ class VJP:
 
 def _differ_in_sharding(a: ShapedArray, b: ShapedArray) -> bool:
     """Returns whether both types have a sharding over Explicit axes, and these differ."""
-    return a._sharding is not None and b._sharding is not None and a.entries != b.entries
+    return a.has_mesh and b.has_mesh and a.entries != b.entries
 
 
 def _is_same_type(a: Any, b: Any) -> bool:
@@ -519,7 +519,7 @@ def _unit_cotangent(aval: ShapedArray) -> Any:
             f"grad: the gradient of a value of type {aval.str_short()} would begin with a 1, expected "
             f"{ct_aval.str_short()}: convert the value by `jax.lax.pcast` or `jax.lax.psum`"
         )
-    one = as_array_or_constant(cast_replicated_like(scalar_of(1, aval.dtype, aval.weak_type), aval))
+    one = as_array_or_constant(cast_replicated_like(scalar(1, aval.dtype, aval.weak_type), aval))
     return reshard_like(one, ct_aval)
 
 
@@ -720,8 +720,8 @@ def _basis(value: Any) -> Any:
         block = moving.reshape_to(block, (ndim, *aval.shape))
         # With a sharding given, the conversion is recorded in the jaxpr even if it changes nothing.
         sharding: Any = UNSPECIFIED
-        if aval._sharding is not None and abstract_context() is not None:
-            sharding = aval._sharding.update(spec=P(None, *aval._sharding.spec))
+        if aval.has_mesh and abstract_context() is not None:
+            sharding = aval.own_sharding.update(spec=P(None, *aval.own_sharding.spec))
         params = dict(new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=sharding)
         parts.append(cast_replicated_like(convert_element_type_p.bind(block, **params), aval))
     return treedef.unflatten(parts)
@@ -763,9 +763,9 @@ def _unraveled(example: Any, array: Any, axis: int, like: Any) -> Any:
 def _with_dtype(x: Any, aval: ShapedArray) -> Any:
     """Converts `x` to the dtype of `aval`; records an equation for equal dtypes too if just one type has a mesh."""
     have = typeof(x)
-    if (have._sharding is None) == (aval._sharding is None):
+    if have.has_mesh == aval.has_mesh:
         return convert(x, aval.dtype, aval.weak_type)
-    sharding = UNSPECIFIED if have._sharding is None else unsharded(have.ndim)
+    sharding = unsharded(have.ndim) if have.has_mesh else UNSPECIFIED
     return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type, sharding=sharding)
 
 

@@ -17,7 +17,7 @@ from minijax.ir.types import typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim
 from minijax.primitives.elementwise import not_p, or_p, select_n_p
-from minijax.primitives.moving import axis_to_front, broadcast_in_dim, filled_by_value, reshape_to
+from minijax.primitives.moving import axis_to_front, broadcast_in_dim, filled, reshape_to
 from minijax.primitives.reduce import argmax, reduce_or_p
 from minijax.primitives.structural import rev
 from minijax.run.arrays.array import Array
@@ -298,7 +298,7 @@ def leaf_count(kinds: Sequence[ErrorEffect]) -> int:
 
 
 def _placeholder(struct: ShapeDtypeStruct) -> Any:
-    return filled_by_value(struct.shape, np.ones((), struct.dtype)[()], struct.weak_type)
+    return filled(struct.shape, 1, struct.dtype, struct.weak_type)
 
 
 def _batched(x: Any, shape: tuple) -> Any:

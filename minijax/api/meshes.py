@@ -244,7 +244,7 @@ def _mesh_of(args: tuple, kwargs: dict, shardings: Any) -> AbstractMesh | None:
         if isinstance(s, NamedSharding):
             return s.mesh.abstract_mesh
     for x in tree.tree_leaves((args, kwargs)):
-        if is_value(x) and (have := getattr(typeof(x), "_sharding", None)) is not None:
+        if is_value(x) and (have := typeof(x).own_sharding) is not None:
             return have.mesh
     return None
 

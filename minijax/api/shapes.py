@@ -214,7 +214,7 @@ def typeof(x: Any) -> Any:
     if isinstance(x, ShapeDtypeStruct):
         return abstract(x)
     aval = checked_type(x)
-    if type(x) is ArrayImpl and not x.committed and aval._sharding is None and (mesh := meshes.abstract_context()):
+    if type(x) is ArrayImpl and not x.committed and not aval.has_mesh and (mesh := meshes.abstract_context()):
         return aval.sharded_over(mesh, aval.entries)
     return aval
 
@@ -246,7 +246,7 @@ def described(aval: Any) -> Any:
         return aval
     sharding = kind = None
     if type(aval) is ShapedArray:
-        sharding, kind = aval._sharding, None if aval.manual_axis_type.empty else aval.manual_axis_type
+        sharding, kind = aval.own_sharding, None if aval.manual_axis_type.empty else aval.manual_axis_type
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, manual_axis_type=kind)
 
 

@@ -283,7 +283,7 @@ def _traced(call: _Call, local: _Local, operands: Sequence[_Operand]) -> tuple[B
 def _check_captured(call: _Call, captured: Sequence) -> None:
     """Raises NotImplementedError for a captured value that is sharded over Explicit axes."""
     for x in captured:
-        sharding = x.sharding if isinstance(x, ArrayImpl) else getattr(typeof(x), "_sharding", None)
+        sharding = x.sharding if isinstance(x, ArrayImpl) else typeof(x).own_sharding
         if isinstance(sharding, NamedSharding) and sharding.mesh.explicit_axes:
             raise NotImplementedError(
                 f"{call.title}: Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not "

@@ -304,12 +304,12 @@ def _axis(name: Any, size: Any, spmd: tuple | None, avals: Iterable[tuple[Aval |
     Raises ValueError if these differ between arguments, or from `spmd_axis_name`.
     """
     arrays = [(t, a) for t, a in avals if type(t) is ShapedArray]
-    if all(t._sharding is None for t, _ in arrays):
+    if not any(t.has_mesh for t, _ in arrays):
         return Axis(name, size, spmd)
     entry = _mapped_entry([t.entries[a] for t, a in arrays if a is not None])
     if entry is None:
         return Axis(name, size, spmd)
-    mesh = next(t._sharding.mesh for t, a in arrays if a is not None and t._sharding is not None)
+    mesh = next(t.own_sharding.mesh for t, a in arrays if a is not None and t.has_mesh)
     _check_unmapped([t for t, a in arrays if a is None], axes_of(entry))
     if spmd is not None and config.remove_size_one_mesh_axis_from_type.value:
         spmd = tuple([n for n in spmd if mesh.shape[n] != 1])

@@ -85,7 +85,7 @@ class RaggedAllToAll(Named):
 def _zero_received_rows(ct: Any, starts: Any, sizes: Any) -> Any:
     """`ct` with zeros in the rows that were overwritten: `sizes[i]` rows from `starts[i]` on."""
     aval = typeof(ct)
-    mask = moving.filled_by_value((aval.shape[0],), _INT32.type(0))
+    mask = moving.filled((aval.shape[0],), 0, _INT32)
     mask = cumsum(mask.at[starts].set(1).at[add(starts, sizes)].add(-1))
     mask = moving.broadcast_to_shape(moving.expand_dims(mask, tuple(range(1, aval.ndim))), aval.shape)
     return select_n(mask, ct, zeros_like_aval(aval))

@@ -108,10 +108,10 @@ def _defined(primitive: Any, ins: tuple, params: tuple) -> ClosedJaxpr:
 def _words_of(keys: ShapedArray) -> ShapedArray:
     """The type of the words of keys, with the sharding of the keys."""
     words = physical(keys)
-    if keys._sharding is None or words is keys:
+    if not keys.has_mesh or words is keys:
         return words
     return words.sharded_over(
-        keys._sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.reduction_state
+        keys.own_sharding.mesh, (*keys.entries, *[None] * (words.ndim - keys.ndim)), *keys.reduction_state
     )
 
 
@@ -439,7 +439,7 @@ def _counter_based(hash_p: WordHash, tag: str, key_size: int) -> PRNGImpl:
         # In the order of jax's module, where a single word comes last.
         key = _unstack_words(words) if rest else None
         halves = _positions(shape)
-        zeros = [moving.filled_by_value(shape, none)] * len(rest) if shape else rest
+        zeros = [moving.filled(shape, none)] * len(rest) if shape else rest
         return hash_p.bind(*(key or _unstack_words(words)), *((*zeros, *halves) if is_sharded else (*halves, *zeros)))
 
     def split(words: Any, shape: tuple[int, ...]) -> Any:

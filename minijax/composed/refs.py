@@ -22,7 +22,7 @@ from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, clamp
 from minijax.primitives.gather_dims import Slice
-from minijax.primitives.moving import as_array_or_constant, filled_by_value
+from minijax.primitives.moving import as_array_or_constant, filled
 from minijax.primitives.structural import pad
 from minijax.primitives.zeros import instantiate
 from minijax.run.arrays.array import Array, ArrayImpl, copied
@@ -114,7 +114,7 @@ class EmptyRef(RefOperation):
         if trace.keeps_refs:
             return Primitive.rebind(self, trace, operands, params)
         ty = params["ty"]
-        return [Ref(ty.raise_val(*[filled_by_value(a.shape, np.zeros((), a.dtype)[()]) for a in ty.lo_ty()]))]
+        return [Ref(ty.raise_val(*[filled(a.shape, 0, a.dtype) for a in ty.lo_ty()]))]
 
     def infer(self, *, ty, memory_space):
         return [AbstractRef(ty, memory_space)]

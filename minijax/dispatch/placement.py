@@ -299,7 +299,7 @@ def _abstract(named: Sequence, ins: list[Port], outs: list[Port]) -> Placement:
 def _check_abstract(ports: Sequence[Port]) -> None:
     """Raises ValueError if a type has a mesh of several devices and the program runs on one."""
     for aval in [p.aval for p in ports] if meshes.abstract_context() is None else ():
-        if type(aval) is ShapedArray and aval._sharding is not None and aval.sharding.mesh.size > 1:
+        if aval.has_mesh and aval.sharding.mesh.size > 1:
             raise ValueError(
                 f"Length of device assignment 1 is not equal to the size of the mesh {aval.sharding.mesh.size} of "
                 f"{aval.str_short(True)}. `jax.set_mesh` makes a mesh the program's"
@@ -357,10 +357,8 @@ def on_devices(placement: Placement, devices: tuple) -> Placement:
 
 def mesh_of_type(mesh: Any, aval: Any) -> Any:
     """`mesh`, with the axes of the mesh in a type if that differs."""
-    sharding = aval._sharding if type(aval) is ShapedArray else None
-    if sharding is None or mesh.has_axes_of(sharding.mesh):
+    if not aval.has_mesh or mesh.has_axes_of(named := aval.own_sharding.mesh):
         return mesh
-    named = sharding.mesh
     return Mesh(np.reshape(mesh._flat_devices_tuple, named.axis_sizes), named.axis_names, named.axis_types)
 
 
@@ -368,8 +366,8 @@ def _sharding_of_type(mesh: Any, aval: Any) -> Sharding | None:
     """The sharding of a result over a mesh with Explicit axes only; None if its type has a mesh with Auto axes."""
     if type(aval) is not ShapedArray or (mesh := mesh_of_type(mesh, aval)).auto_axes:
         return None
-    if aval._sharding is not None:
-        sharding = NamedSharding(mesh, aval._sharding.spec)
+    if aval.has_mesh:
+        sharding = NamedSharding(mesh, aval.own_sharding.spec)
         return sharding.with_memory_kind(MEMORY_KINDS[Host]) if space_of(aval) is Host else sharding
     context = meshes.abstract_context()
     return None if context is None or context.explicit_axes else NamedSharding(mesh, P())

@@ -159,8 +159,8 @@ def _differences(a: Any, b: Any) -> list[str]:
             return []
         a, b = a.normalize(), b.normalize()
     return [
-        f"the {field.strip('_').replace('_', ' ')}s do not match"
-        for field in ("dtype", "shape", "memory_space", "_sharding", "manual_axis_type")
+        f"the {field.removeprefix('own_').replace('_', ' ')}s do not match"
+        for field in ("dtype", "shape", "memory_space", "own_sharding", "manual_axis_type")
         if getattr(a, field, None) != getattr(b, field, None)
     ]
 

@@ -71,7 +71,7 @@ class ManualRegion(NamedTuple):
         if aval.is_high:
             return aval.shard(self.mesh, self.axes, self.check_vma, spec)
         sharding = None
-        if aval._sharding is not None:
+        if aval.has_mesh:
             sharding = typed_sharding(self.inner_mesh, restrict(aval.entries, self.inner_mesh.explicit_axes))
         counts = self._shard_counts(aval, spec)
         local = aval.update(shape=tuple([n // k for n, k in zip(aval.shape, counts, strict=True)]), sharding=sharding)
@@ -97,7 +97,7 @@ class ManualRegion(NamedTuple):
 
     def global_spec(self, aval: ShapedArray, spec: P) -> P:
         """The global spec of a value with this per-device type: it includes the axes that are not manual."""
-        if aval._sharding is None:
+        if not aval.has_mesh:
             return spec
         rows = zip(spec.padded(aval.ndim), aval.entries, strict=True)
         return spec.update(partitions=[joined_entry(manual, entry) for manual, entry in rows])

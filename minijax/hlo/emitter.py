@@ -109,7 +109,7 @@ class Emitter(Index, Linalg, Collective):
 
     def constrains_type(self, aval: Any) -> bool:
         """Returns whether values of this type are constrained: it has a mesh, or no type has one."""
-        return type(aval) is ShapedArray and (aval._sharding is not None or not self.explicit.explicit_axes)
+        return type(aval) is ShapedArray and (aval.has_mesh or not self.explicit.explicit_axes)
 
     def replicate_key_words(self, names: Names, avals: Sequence[Any]) -> list[Name]:
         """Constrains key arrays so that the words of one key stay on one device; other dimensions stay open."""

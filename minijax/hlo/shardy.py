@@ -57,7 +57,7 @@ class Meshes:
 
     def type_sharding_text(self, mesh: Any, aval: Any) -> str:
         """As `sharding_text`, for the sharding in a type; sharding over Auto axes stays open."""
-        mesh = mesh if aval._sharding is None else aval._sharding.mesh
+        mesh = aval.own_sharding.mesh if aval.has_mesh else mesh
         spec, free = aval.sharding.spec, bool(mesh.auto_axes)
         entries = [", ".join([*(string(str(a)) for a in axes_of(e)), *["?"] * free]) for e in spec]
         entries += [""] * len(suffix_of(aval))

@@ -237,7 +237,7 @@ def _promoted(x: Any, values: Any) -> Sequence:
 
 def _type_of_elements(aval: ShapedArray, p: Plan, index: Index) -> ShapedArray:
     """The type of the elements at an index of a value of type `aval`; axes selected entirely keep their sharding."""
-    if aval._sharding is None or any(aval.reduction_state):
+    if not aval.has_mesh or any(aval.reduction_state):
         return ShapedArray(p.result, aval.dtype)
     entries = list(aval.entries)
     for axis in sorted(index.expanded):
@@ -251,7 +251,7 @@ def _type_of_elements(aval: ShapedArray, p: Plan, index: Index) -> ShapedArray:
     found = [places.get(i) for i in range(len(p.gathered))]
     for axis in p.new_axes:
         found.insert(axis, None)
-    return ShapedArray(p.result, aval.dtype, sharding=typed_sharding(aval._sharding.mesh, tuple(found)))
+    return ShapedArray(p.result, aval.dtype, sharding=typed_sharding(aval.own_sharding.mesh, tuple(found)))
 
 
 def _broadcast_values(values: Any, aval: ShapedArray) -> Any:
@@ -265,5 +265,5 @@ def _broadcast_values(values: Any, aval: ShapedArray) -> Any:
             f"requested type={ShapedArray(shape, typeof(values).dtype).str_short()}. Pass a scalar or values of that "
             "shape, or index as many elements."
         )
-    values = moving.broadcast_to_shape(values, shape, aval._sharding)
+    values = moving.broadcast_to_shape(values, shape, aval.own_sharding)
     return values if any(typeof(values).reduction_state) else reshard_like(values, aval)

@@ -20,6 +20,6 @@ def lower_with_sharding_in_types(ctx: LoweringRuleContext, op: Any, aval: Shaped
 
     Raises NotImplementedError for a type sharded over Explicit axes: results of rules are constrained in any case.
     """
-    if getattr(aval, "_sharding", None) is not None:
+    if aval.has_mesh:
         raise NotImplementedError(f"lower_with_sharding_in_types: constraints on a value of type {aval.str_short()}")
     return op

@@ -31,7 +31,7 @@ class AbstractRef(AbstractValue):
     ndim = property(lambda self: self.inner_aval.ndim)
     size = property(lambda self: self.inner_aval.size)
     sharding = property(lambda self: self.inner_aval.sharding)
-    _sharding = property(lambda self: self.inner_aval._sharding)
+    own_sharding = property(lambda self: self.inner_aval.own_sharding)  # `has_mesh` is False: rules are about arrays
     is_high = property(lambda self: self.inner_aval.is_high)
 
     def to_tangent_aval(self) -> "AbstractRef":

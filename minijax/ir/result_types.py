@@ -51,12 +51,12 @@ def _check_no_refs(primitive: Any, avals: Types) -> None:
 
 
 def _is_plain(aval: Aval) -> bool:
-    return type(aval) is ShapedArray and (aval._sharding, aval.manual_axis_type, aval.memory_space) == _PLAIN
+    return type(aval) is ShapedArray and (aval.own_sharding, aval.manual_axis_type, aval.memory_space) == _PLAIN
 
 
 def has_mesh(avals: Types) -> bool:
     """True if one of the types has a mesh."""
-    return any([type(a) is ShapedArray and a._sharding is not None for a in avals])
+    return any([a.has_mesh for a in avals])
 
 
 def has_reduction_state(avals: Types) -> bool:
@@ -84,12 +84,12 @@ def _over_context_mesh(outs: list[Aval]) -> list[Aval]:
     mesh = abstract_context()
     if mesh is None or not mesh.explicit_axes:
         return outs
-    return [o.sharded_over(mesh, o.entries) if type(o) is ShapedArray and o._sharding is None else o for o in outs]
+    return [o.sharded_over(mesh, o.entries) if type(o) is ShapedArray and not o.has_mesh else o for o in outs]
 
 
 def _by_rule(primitive: Any, avals: Types, outs: list[Aval], params: dict) -> list[Aval]:
     """The types of the results, sharded as `sharding_rule` derives it from the operands."""
-    mesh, *others = {a._sharding.mesh: None for a in avals if type(a) is ShapedArray and a._sharding is not None}
+    mesh, *others = {a.own_sharding.mesh: None for a in avals if a.has_mesh}
     if others:
         raise ValueError(
             f"{primitive.name}: Mesh for all inputs should be equal, but operands have {mesh} and {others[0]}"

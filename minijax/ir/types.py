@@ -27,9 +27,11 @@ class AbstractValue:
     weak_type = False
     is_high = False  # True if lowering replaces it by its lo types
     has_qdd = False  # True if values are mutable: a trace follows the type of their state
+    own_sharding: Any = None  # the NamedSharding over a mesh with Explicit axes; None: the type has no mesh
+    has_mesh = False
     __dir__ = dir_without(
-        "entries in_space is_compatible is_sharded reduction_state sharded_over str_with_sharding text varying_over "
-        "vspace_zero with_axis without_axis"
+        "entries has_mesh in_space is_compatible is_sharded own_sharding reduction_state sharded_over "
+        "str_with_sharding text varying_over vspace_zero with_axis without_axis"
     )
 
     def to_tangent_aval(self) -> "AbstractValue":
@@ -188,8 +190,8 @@ class ShapedArray(AbstractValue):
     Equal types are one object, so they are compared by identity.
     """
 
-    __slots__ = ("shape", "dtype", "weak_type", "_sharding", "manual_axis_type", "memory_space",
-                 "ndim", "size", "_text", "_hlo", "_tangent", "__weakref__")  # fmt: skip
+    __slots__ = ("shape", "dtype", "weak_type", "own_sharding", "manual_axis_type", "memory_space",
+                 "ndim", "size", "has_mesh", "_text", "_hlo", "_tangent", "__weakref__")  # fmt: skip
     shape: tuple[int, ...]
     dtype: Any
     ndim: int
@@ -226,15 +228,15 @@ class ShapedArray(AbstractValue):
 
     @property
     def sharding(self) -> NamedSharding:
-        if self._sharding is not None:
-            return self._sharding
+        if self.has_mesh:
+            return self.own_sharding
         mesh = abstract_context()  # types record only meshes with Explicit axes
         return unsharded(self.ndim, None if mesh is None or mesh.explicit_axes else mesh)
 
     @property
     def entries(self) -> Entries:
         """For each dimension the mesh axes that it is sharded over, according to the type."""
-        return self._sharding.spec.partitions if self._sharding is not None else (None,) * self.ndim
+        return self.own_sharding.spec.partitions if self.has_mesh else (None,) * self.ndim
 
     def str_with_sharding(self, entries: Entries) -> str:
         """The type as jaxprs print it, with dimensions sharded over `entries`."""
@@ -243,10 +245,10 @@ class ShapedArray(AbstractValue):
     @property
     def reduction_state(self) -> tuple[frozenset, frozenset]:
         """(unreduced, reduced): the Explicit and manual axes of the reduction state in the type."""
-        if self._sharding is None:
+        if not self.has_mesh:
             return self.manual_axis_type.reduction
         unreduced, reduced = self.manual_axis_type.reduction
-        spec = self._sharding.spec
+        spec = self.own_sharding.spec
         return spec.unreduced | unreduced, spec.reduced | reduced
 
     def sharded_over(
@@ -254,20 +256,20 @@ class ShapedArray(AbstractValue):
     ) -> "ShapedArray":
         """This type with the given sharding over the Explicit axes of a mesh."""
         sharding = typed_sharding(mesh, tuple(entries), unreduced, reduced)
-        return self if sharding is self._sharding else self.update(sharding=sharding)
+        return self if sharding is self.own_sharding else self.update(sharding=sharding)
 
     def without_axis(self, axis: int) -> "ShapedArray":
         shape = self.shape[:axis] + self.shape[axis + 1 :]
-        if self._sharding is None:
+        if not self.has_mesh:
             return self.update(shape=shape)
-        spec = self._sharding.spec
+        spec = self.own_sharding.spec
         entries = spec.partitions[:axis] + spec.partitions[axis + 1 :]
-        sharding = typed_sharding(self._sharding.mesh, entries, spec.unreduced, spec.reduced)
+        sharding = typed_sharding(self.own_sharding.mesh, entries, spec.unreduced, spec.reduced)
         return self.update(shape=shape, sharding=sharding)
 
     def with_axis(self, axis: int, size: int, entry: Any = None, mesh: Any = None) -> "ShapedArray":
         shape = (*self.shape[:axis], size, *self.shape[axis:])
-        if self._sharding is None and entry is None:
+        if not self.has_mesh and entry is None:
             return self.update(shape=shape)
         spec = self.sharding.spec
         entries = (*spec.partitions[:axis], entry, *spec.partitions[axis:])
@@ -283,7 +285,7 @@ class ShapedArray(AbstractValue):
             shape=self.shape,
             dtype=self.dtype,
             weak_type=self.weak_type,
-            sharding=self._sharding,
+            sharding=self.own_sharding,
             manual_axis_type=self.manual_axis_type,
             memory_space=self.memory_space,
         )
@@ -297,15 +299,15 @@ class ShapedArray(AbstractValue):
     @property
     def is_sharded(self) -> bool:
         """Returns whether the type has a sharding other than fully replicated."""
-        return self._sharding is not None and (any(self.entries) or any(self.reduction_state))
+        return self.has_mesh and (any(self.entries) or any(self.reduction_state))
 
     def normalize(self) -> "ShapedArray":
-        if self._sharding is None or self.is_sharded:
+        if not self.has_mesh or self.is_sharded:
             return self.strip_weak_type()
         return self.update(weak_type=False, sharding=None)
 
     def is_compatible(self, other: AbstractValue) -> bool:
-        if type(other) is ShapedArray and (self._sharding is None) != (other._sharding is None):
+        if type(other) is ShapedArray and self.has_mesh != other.has_mesh:
             return self.update(weak_type=False, sharding=None) is other.update(weak_type=False, sharding=None)
         return self.normalize() == other.normalize()
 
@@ -322,12 +324,12 @@ class ShapedArray(AbstractValue):
     def to_ct_aval(self) -> "ShapedArray":
         # The cotangent of a replicated value (reduced) is a partial sum on each device (unreduced), and vice versa.
         tangent = self.to_tangent_aval() if self._tangent is None else self._tangent
-        if self._sharding is None and self.manual_axis_type is NOT_MANUAL or not any(self.reduction_state):
+        if not self.has_mesh and self.manual_axis_type is NOT_MANUAL or not any(self.reduction_state):
             return tangent
         tangent = tangent.update(manual_axis_type=self.manual_axis_type.to_ct_mat())
-        if self._sharding is None:
+        if not self.has_mesh:
             return tangent
-        mesh, spec = self._sharding.mesh, self._sharding.spec
+        mesh, spec = self.own_sharding.mesh, self.own_sharding.spec
         if tangent.dtype == dtypes.float0:
             return tangent.sharded_over(mesh, self.entries)
         return tangent.sharded_over(mesh, self.entries, spec.reduced, spec.unreduced)
@@ -336,8 +338,8 @@ class ShapedArray(AbstractValue):
         is_short = short_dtypes or self.dtype == dtypes.float0  # NumPy calls it void
         name = dtypes.short_name(self.dtype) if is_short else self.dtype.name
         space = "" if self.memory_space is Device else f"<{self.memory_space.name.lower()}>"
-        sizes = self.shape if self._sharding is None else map(_sharded_size, self.shape, self.entries)
-        types = self._axis_types_text() if mesh_axis_types and self._sharding is not None else ""
+        sizes = map(_sharded_size, self.shape, self.entries) if self.has_mesh else self.shape
+        types = self._axis_types_text() if mesh_axis_types and self.has_mesh else ""
         return f"{name}{space}[{','.join(map(str, sizes))}]{self._varying_text()}{types}"
 
     def _axis_types_text(self) -> str:
@@ -401,6 +403,7 @@ def _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space) -
             put(new, name, value)
         put(new, "ndim", len(shape))
         put(new, "size", prod(shape))
+        put(new, "has_mesh", sharding is not None)
         put(new, "_text", None)
         put(new, "_hlo", None)
         put(new, "_tangent", None)
@@ -610,10 +613,10 @@ def of_type(value: Any, aval: Aval) -> Any:
     return value if have.dtype == aval.dtype and have.weak_type == aval.weak_type else Typed(value, aval)
 
 
-def scalar_of(value: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """A scalar of this dtype on the host."""
-    scalar = np.asarray(value, dtype)[()]
-    return of_type(scalar.item() if weak_type else scalar, ShapedArray((), dtype, weak_type))
+def scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
+    """A number as a scalar constant; a weakly typed one keeps the Python number, not rounded to the dtype."""
+    number = dtypes.scalar_type_of(dtype)(value) if weak_type else np.asarray(value, dtype)[()]
+    return of_type(number, ShapedArray((), dtype, weak_type))
 
 
 _HOST_VALUES = (*dtypes.PYTHON_SCALARS, np.generic, np.ndarray)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from minijax.base import tree
 from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
@@ -18,7 +16,7 @@ from minijax.kernels.flows import sources_of_results
 from minijax.kernels.grid import INDEX
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
-from minijax.primitives.moving import broadcast_in_dim, filled_by_value
+from minijax.primitives.moving import broadcast_in_dim, filled
 from minijax.primitives.structural import squeeze
 from minijax.transforms.batch import move_batch_dim
 
@@ -82,7 +80,7 @@ def one_by_one(
         results = primitive.bind_all(one, params)
         return [_updated(out, x, i) for out, x in zip(outs, results, strict=True)]
 
-    empty = [filled_by_value((axis.size, *a.shape), np.zeros((), a.dtype)[()]) for a in params["out_avals"]]
+    empty = [filled((axis.size, *a.shape), 0, a.dtype) for a in params["out_avals"]]
     return fori_loop(0, axis.size, body, empty), [0] * len(empty)
 
 

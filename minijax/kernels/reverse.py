@@ -28,7 +28,7 @@ from minijax.kernels.uninitialized import uninitialized
 from minijax.kernels.writes import written
 from minijax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_slice, dynamic_update_slice
 from minijax.primitives.elementwise import add
-from minijax.primitives.moving import filled_by_value, reshape, transpose
+from minijax.primitives.moving import filled, reshape, transpose
 from minijax.primitives.reduce import reduce_sum
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.prune import prune_fresh
@@ -117,7 +117,7 @@ def _transposed_kernel(params: dict, is_linear: Mask, is_moved: Mask) -> Callabl
             evaluate(jaxpr, [], inner, step)
             return [r._value for r in is_moved.marked(inner[n : n + len(is_moved)])]
 
-        _, pull = vjp(results, *[filled_by_value(a.shape, np.zeros((), a.dtype)[()]) for a in linear])
+        _, pull = vjp(results, *[filled(a.shape, 0, a.dtype) for a in linear])
         for part, ct in zip(parts, pull(cts), strict=True):
             part[...] = ct
 
@@ -160,7 +160,7 @@ def _summed(parts: Any, block: BlockMapping, mapping: GridMapping) -> Any:
         part = dynamic_index_in_dim(parts, i, 0, keepdims=False)
         return dynamic_update_slice(total, add(dynamic_slice(total, place, block.sizes), part), place)
 
-    return fori_loop(0, steps, body, filled_by_value(aval.shape, np.zeros((), aval.dtype)[()]))
+    return fori_loop(0, steps, body, filled(aval.shape, 0, aval.dtype))
 
 
 def _tiles(block: BlockMapping) -> bool:

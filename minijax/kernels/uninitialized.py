@@ -10,12 +10,12 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir.types import ShapedArray
 from minijax.kernels.expanded import ordinary_type
-from minijax.primitives.moving import filled_by_value
+from minijax.primitives.moving import filled
 
 
 def uninitialized(shape: Sequence[int], dtype: Any) -> Any:
     """An array that was not written."""
-    return filled_by_value(shape, uninitialized_element(ordinary_type(ShapedArray((), dtype)).dtype))
+    return filled(shape, uninitialized_element(ordinary_type(ShapedArray((), dtype)).dtype))
 
 
 def uninitialized_element(dtype: Any) -> Any:

@@ -371,7 +371,7 @@ def _sum_repeated(x: Any, names: str, keep: set[str], sums: _Sum) -> tuple[Any, 
             shape = typeof(x).shape
             mask = _diagonal(tuple(shape[i] for i in axes))
             mask = mask if len(axes) == len(shape) else moving.broadcast_in_dim(mask, shape, axes)
-            x = lax.select(mask, x, moving.filled_by_value(shape, scalar_like(x, 0)))
+            x = lax.select(mask, x, moving.filled(shape, scalar_like(x, 0)))
             x, names = sums(x, names, axes[:-1] if c in keep else axes)
     return x, names
 

@@ -324,11 +324,7 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, out_shard
     if dtype == dtypes.float0:
         zero = np.zeros((), dtype)
         return moving.broadcast_to_shape(zero, shape) if shape and not state.is_eager() else np.zeros(shape, dtype)
-    fill = convert(fill, dtype, weak)
-    if shape:
-        return moving.broadcast_to_shape(fill, shape, out_sharding)
-    fill = fill if isinstance(fill, Array) else moving.as_array_or_constant(fill)
-    return fill if out_sharding is None else sharding.replicated_over_mesh(fill, out_sharding)
+    return moving.filled(shape, convert(fill, dtype, weak), weak_type=weak, sharding=out_sharding)
 
 
 @fused(0)
@@ -525,7 +521,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
 
 def _inherited_sharding(a: Any, like: Any) -> Any:
     """The sharding of `like`, the type of `a`, for an operation under a trace; None for eager values."""
-    return like._sharding if isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array)) else None
+    return like.own_sharding if isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array)) else None
 
 
 @fused()

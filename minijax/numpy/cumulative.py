@@ -128,7 +128,7 @@ def _with_initial(name: str, x: Any, axis: int | None, dtype: Any, include: bool
     if not include:
         return out
     shape = (*typeof(out).shape[:axis], 1, *typeof(out).shape[axis + 1 :])
-    return structural.concatenate([moving.filled_by_value(shape, scalar_like(out, start)), out], axis)
+    return structural.concatenate([moving.filled(shape, scalar_like(out, start)), out], axis)
 
 
 def cumulative_sum(

@@ -178,7 +178,7 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     if skips_nan:
         counts = sum_of(lax.bitwise_not(is_nan), axis, typeof(q).dtype, keepdims=keepdims)
     else:
-        counts = moving.filled_by_value(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
+        counts = moving.filled(typeof(total).shape[batch:], scalar_like(q, typeof(a).shape[axis]))
     last = convert(lax.sub(counts, scalar_like(counts, 1)), int_type)
     place = ufuncs.maximum(scalar_like(place, 0), ufuncs.minimum(place, moving.expand_dims(last, front)))
     place = structural.squeeze(place, (axis + batch,)) if keepdims else place
@@ -186,7 +186,7 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     elements = taking.take_along_axis(a, place, axis)
     elements = moving.move_axis(elements, axis, 0) if batch else structural.squeeze(elements, (axis,))
     elements = moving.expand_dims(elements, (axis + batch,)) if keepdims else elements
-    empty = lax.eq(counts, moving.filled_by_value(typeof(counts).shape, scalar_like(counts, 0)))
+    empty = lax.eq(counts, moving.filled(typeof(counts).shape, scalar_like(counts, 0)))
     bad = any_of(is_invalid, axis, keepdims=keepdims)
     bad = lax.bitwise_or(bad, empty if skips_nan else any_of(is_nan, axis, keepdims=keepdims))
     return where(moving.expand_dims(bad, front), structural.full_like(elements, np.nan), elements)

@@ -256,7 +256,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
         out = moving.reshape(start, bounds)
     else:
         step = np.array(np.nan, computed)[()]
-        out = moving.filled_by_value((*shape[:axis], 0, *shape[axis:]), computed.type(0))
+        out = moving.filled((*shape[:axis], 0, *shape[axis:]), 0, computed)
     if dtypes.issubdtype(result, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
         out = lax.floor(out)
     out = convert(out, result)
@@ -424,7 +424,7 @@ def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
     aval = typeof(m)
-    mask = moving.broadcast_to_shape(_lower_mask(*m.shape[-2:], k if lower else k - 1), m.shape, aval._sharding)
+    mask = moving.broadcast_to_shape(_lower_mask(*m.shape[-2:], k if lower else k - 1), m.shape, aval.own_sharding)
     mask = sharding.reshard_like(mask, aval)
     blank = structural.full_like(m, 0)
     return lax.select_n(mask, *((blank, m) if lower else (m, blank)))

@@ -110,7 +110,7 @@ def _frexp_jvp(x: Any, t: Any) -> list:
         mantissa,
         exponent,
         ufuncs.multiply(t, slope),
-        moving.filled_by_value(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
+        moving.filled(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
     ]
 
 

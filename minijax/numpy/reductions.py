@@ -632,7 +632,7 @@ def _average(a: Any, axis: Axis, weights: Any, returned: bool, keepdims: bool) -
         count = size_along(a, canonical_axes(axis, typeof(a).ndim))
         average = mean(a, axis, keepdims=keepdims)
         shape = typeof(average).shape
-        return (average, moving.filled_by_value(shape, scalar_like(average, count))) if returned else average
+        return (average, moving.filled(shape, scalar_like(average, count))) if returned else average
     a, weights = promote_dtypes_inexact(a, weights)
     shape, weights_shape = typeof(a).shape, typeof(weights).shape
     if shape != weights_shape:

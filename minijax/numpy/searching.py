@@ -127,7 +127,7 @@ def argsort(
     a, axis = _operand_and_axis("argsort", a, axis, kind, order)
     aval = typeof(a)
     dtype = dtypes.default_int_dtype() if dtype is None else dtype
-    places = counting.broadcasted_iota(dtype, aval.shape, axis, out_sharding=aval._sharding)
+    places = counting.broadcasted_iota(dtype, aval.shape, axis, out_sharding=aval.own_sharding)
     if descending and stable:
         a, places = structural.rev(a, (axis,)), structural.rev(places, (axis,))
     _, permutation = lax_sort.sort_key_val(a, places, axis, is_stable=stable)
@@ -238,7 +238,7 @@ def _sort_keys(x: Any) -> list:
         return [*_sort_keys(lax.real(x)), *_sort_keys(lax.imag(x))]
     if not is_inexact(x):
         return [x]
-    zero = replicated_over_mesh(scalar_like(x, 0), typeof(x)._sharding)
+    zero = replicated_over_mesh(scalar_like(x, 0), typeof(x).own_sharding)
     zeroed = lax.select(lax.eq(x, zero), full_of(x), x)
     return [lax.select(lax.ne(x, x), full_of(x, np.nan), zeroed)]
 
@@ -255,7 +255,7 @@ def _precedes(left: list, right: list, or_equal: bool) -> Any:
 def _binary_search(a: Any, query: Any, side: str, unrolled: bool) -> Any:
     size, dtype = typeof(a).shape[0], _place_dtype(typeof(a).shape[0])
     if not size:
-        return moving.filled_by_value(typeof(query).shape, dtype(0))
+        return moving.filled(typeof(query).shape, 0, dtype)
     if typeof(query).shape:
         return vmap(lambda a, q: _binary_search(a, q, side, unrolled), (None, 0))(a, query)
 

@@ -28,14 +28,6 @@ def _places(size: int) -> Any:
     return counting.iota(dtypes.default_int_dtype(), size)
 
 
-def _int(n: int) -> Any:
-    return dtypes.default_int_dtype().type(n)
-
-
-def _zeros(shape: tuple) -> Any:
-    return moving.filled_by_value(shape, _int(0))
-
-
 def _adjacent(x: Any) -> tuple[Any, Any]:
     """Each element but the first, and the one before it."""
     return _take(x, _TAIL), _take(x, _HEAD)
@@ -52,14 +44,14 @@ def _unique_sorted_mask(ar: Any, axis: int, equal_nan: bool) -> tuple:
         aux = where(lax.ne(aux, aux), const_like(aux, np.nan), aux)
     size, *rest = aux.shape
     if not prod(rest):
-        order = _zeros((min(size, 1),))
+        order = moving.filled((min(size, 1),), 0, dtypes.default_int_dtype())
     else:
         keys = shaping.transpose(shaping.reshape(aux, (size, prod(rest))))
         order = searching.lexsort(_take(keys, slice(None, None, -1)))
     aux = _take(aux, order)
     if not aux.size:
-        return aux, moving.filled_by_value(aux.shape[:1], np.bool_(False)), order
-    first = moving.filled_by_value((size,), np.bool_(True))
+        return aux, moving.filled(aux.shape[:1], np.bool_(False)), order
+    first = moving.filled((size,), np.bool_(True))
     after, before = _adjacent(aux)
     differs = lax.ne(after, before)
     if equal_nan and is_inexact(aux):
@@ -103,9 +95,11 @@ def _distinct(
     if index:
         indices = order if is_empty else _take(order, at)
     if inverse:
-        inverses = _zeros((length,)) if is_empty else _inverse(mask, order)
+        inverses = moving.filled((length,), 0, dtypes.default_int_dtype()) if is_empty else _inverse(mask, order)
     if counts:
-        tallies = moving.filled_by_value(aux.shape[:1], _int(length)) if is_empty else _counts(mask, at, size)
+        tallies = (
+            moving.filled(aux.shape[:1], length, dtypes.default_int_dtype()) if is_empty else _counts(mask, at, size)
+        )
     return _Distinct(values, indices, inverses, tallies, reductions.sum(mask) if number else None)
 
 
@@ -124,7 +118,7 @@ def _distinct_values(aux: Any, mask: Any, at: Any, size: int | None, fill_value:
 def _inverse(mask: Any, order: Any) -> Any:
     """The index among the distinct slices of each slice; `order` sorts the slices, and `mask` marks new ones."""
     rank = lax.sub(cumulative.cumsum(mask), const_like(order, 1))
-    return _put(_zeros(mask.shape), order, rank, "set")
+    return _put(moving.filled(mask.shape, 0, dtypes.default_int_dtype()), order, rank, "set")
 
 
 def _counts(mask: Any, at: Any, size: int | None) -> Any:
@@ -257,7 +251,7 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
 def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) -> Any:
     ar1, ar2 = (shaping.ravel(x) for x in promote_dtypes(ar1, ar2))
     if not ar1.size or not ar2.size:
-        return moving.filled_by_value(ar1.shape, np.bool_(invert))
+        return moving.filled(ar1.shape, np.bool_(invert))
     compare = lax.ne if invert else lax.eq
     if method in ("auto", "compare_all"):
         same = compare(moving.expand_dims(ar1, (1,)), moving.expand_dims(ar2, (0,)))
@@ -270,7 +264,7 @@ def _in1d(ar1: Any, ar2: Any, method: str, assume_unique: bool, invert: bool) ->
         ar1, _, inverse, *_ = _distinct(ar1, size=ar1.size, fill_value=reductions.max(ar2), inverse=True)
     joined = shaping.concatenate([ar1, ar2])
     aux, order = lax_sort.sort((joined, _places(joined.size)), num_keys=1)
-    result, order = moving.filled_by_value(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
+    result, order = moving.filled(ar1.shape, np.bool_(invert)), _take(order, _HEAD)
     result = _put(result, order, compare(*_adjacent(aux)), "set")
     return result if inverse is None else _take(result, inverse)
 
@@ -352,7 +346,7 @@ def setdiff1d(
 
 def _joined_sets(ar1: Any, number1: Any, ar2: Any) -> Any:
     """The distinct elements of both arrays concatenated, padded with zeros."""
-    joined = moving.filled_by_value((ar1.size + ar2.size,), ar1.dtype.type(0))
+    joined = moving.filled((ar1.size + ar2.size,), 0, ar1.dtype)
     return dynamic_slice.dynamic_update_slice(dynamic_slice.dynamic_update_slice(joined, ar1, (0,)), ar2, (number1,))
 
 
@@ -427,7 +421,7 @@ def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: b
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
         joined = shaping.concatenate([ar1, ar2])
         aux, order = lax_sort.sort((joined, _places(length)), num_keys=1)
-        is_valid = moving.filled_by_value((length,), np.bool_(True))
+        is_valid = moving.filled((length,), np.bool_(True))
     else:
         set1, set2 = (_distinct(x, size=x.size, fill_value=0, index=True, number=True) for x in (ar1, ar2))
         firsts, number1 = [set1.indices, set2.indices], set1.number

@@ -182,7 +182,7 @@ def take_along_axis(
     if not a.shape[axis]:
         others = (a.shape[:axis], a.shape[axis + 1 :]), (indices.shape[:axis], indices.shape[axis + 1 :])
         before, after = (shaping.broadcast_shapes(x, y) for x, y in zip(*others, strict=True))
-        return moving.filled_by_value((*before, indices.shape[axis], *after), a.dtype.type(0))
+        return moving.filled((*before, indices.shape[axis], *after), 0, a.dtype)
     gather_mode = GatherScatterMode.FILL_OR_DROP if mode is None else GatherScatterMode.from_any(mode)
     wraps = gather_mode is not PROMISE_IN_BOUNDS if wrap_negative_indices is None else wrap_negative_indices
     if wraps or mode == "one_hot":
@@ -454,7 +454,7 @@ def nonzero(
     if a.size == 0 or size == 0:
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
     ends = cumulative.cumsum(mask)
-    tally = moving.filled_by_value((size,), int_type.type(0))
+    tally = moving.filled((size,), 0, int_type)
     flat = cumulative.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
     places_by_axis = [
         remainder(floor_divide(flat, scalar_as(math.prod(a.shape[i + 1 :]), int_type)), n)

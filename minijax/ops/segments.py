@@ -15,7 +15,7 @@ from minijax.ir.types import typeof
 from minijax.numpy import creation, ranges, reductions, subscripts, ufuncs
 from minijax.primitives.convert import as_type
 from minijax.primitives.gather_dims import GatherScatterMode
-from minijax.primitives.moving import filled_by_value
+from minijax.primitives.moving import filled
 from minijax.primitives.promote import check_arraylike
 from minijax.primitives.reduce import lowest
 from minijax.primitives.sharding import named_sharding, with_auto_axes
@@ -44,7 +44,7 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         shape, index = (count, *aval.shape[1:]), ids
         if bucket_size is not None:
             shape = (-(-id_count // bucket_size), *shape)
-        initial = filled_by_value(shape, as_type(start(aval.dtype), aval.dtype))
+        initial = filled(shape, as_type(start(aval.dtype), aval.dtype))
         if bucket_size is not None:
             buckets = ufuncs.floor_divide(ranges.arange(typeof(ids).shape[0]), bucket_size)
             index = (buckets, subscripts.getitem(ids, (None,)))

@@ -267,7 +267,7 @@ def common_sharding(avals: Sequence[Any], phrase: str = "All operands should hav
 
     Raises ShardingTypeError if the shardings of two types differ.
     """
-    first, *others = [a for a in avals if a._sharding is not None] or avals
+    first, *others = [a for a in avals if a.has_mesh] or avals
     if any((a.entries, a.reduction_state) != (first.entries, first.reduction_state) for a in others):
         raise ShardingTypeError(f"{phrase}, but their types are {', '.join([a.str_short() for a in avals])}")
     return first

@@ -159,7 +159,7 @@ class ConvGeneralDilated(Product):
         (lhs, rhs), (dl, dr) = operands, dims
         if not axis.size:
             (out,) = self.infer(*map(_unbatched_type, operands, dims), **params)
-            return [moving.filled_by_value((0, *out.shape), out.dtype.type(0))], [0]
+            return [moving.filled((0, *out.shape), 0, out.dtype)], [0]
         features, batches, groups, at = params["feature_group_count"], params["batch_group_count"], 1, out_spec[1]
         if dl is None:
             groups = max(features, batches)

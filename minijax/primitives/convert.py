@@ -13,7 +13,7 @@ from minijax.base.symbolic.dimension import is_int
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as
 from minijax.ir.result_types import sharded_equally
 from minijax.ir.trace import Tracer, as_literal, with_literal
-from minijax.ir.types import ShapedArray, TypedNumber, Zero, scalar_of, typed_value, typeof, unwrapped, value_kinds
+from minijax.ir.types import ShapedArray, TypedNumber, Zero, scalar, typed_value, typeof, unwrapped, value_kinds
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.shardings import NamedSharding
 from minijax.primitives.moving import as_array_or_constant, move_axis
@@ -260,7 +260,7 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
         if type(operand) is not int or operand.bit_length() <= 31:
             return operand
-    return scalar_of(np.asarray(operand).astype(dtype), dtype, weak_type)
+    return scalar(np.asarray(operand).astype(dtype), dtype, weak_type)
 
 
 def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:

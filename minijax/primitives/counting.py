@@ -110,7 +110,7 @@ def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
 def empty_of(aval: ShapedArray) -> Any:
     """An array of type `aval` whose elements are never read."""
     value = cast_replicated_to(empty2_p.bind(dtype=aval.dtype, memory_space=aval.memory_space), aval.manual_axis_type)
-    return reshard_like(moving.broadcast_to_shape(value, aval.shape, aval._sharding), aval)
+    return reshard_like(moving.broadcast_to_shape(value, aval.shape, aval.own_sharding), aval)
 
 
 def _offset(offset: Any, dtype: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.ir import state
 from minijax.ir.primitive import Primitive, is_undefined_primal
-from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, space_of, typeof
+from minijax.ir.types import AbstractValue, Zero, is_value, space_of, typeof
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format
@@ -116,8 +116,9 @@ def _ct_destination(src: Any, operand: Any, ct: Any) -> Any:
 def _traced_sharding(x: Any) -> NamedSharding | None:
     """The sharding in the type of a traced value; None if it has none."""
     aval = typeof(x)
-    sharding = None if state.is_eager() or type(aval) is not ShapedArray else aval._sharding
-    return sharding and sharding.with_memory_kind(MEMORY_KINDS[aval.memory_space])
+    if state.is_eager() or not aval.has_mesh:
+        return None
+    return aval.own_sharding.with_memory_kind(MEMORY_KINDS[aval.memory_space])
 
 
 def in_memory(x: Any, space: MemorySpace) -> Any:

@@ -337,7 +337,7 @@ class DotGeneral(Product):
 
     def transposed(self, ct, aval, other, side, *, dimension_numbers, out_sharding, **params):
         numbers, back = _transposed_numbers(dimension_numbers, side, aval.ndim, typeof(other).ndim)
-        requested, sharding = None, aval._sharding or typeof(ct)._sharding or typeof(other)._sharding
+        requested, sharding = None, aval.own_sharding or typeof(ct).own_sharding or typeof(other).own_sharding
         if sharding is not None:
             unreduced, reduced = aval.reduction_state
             requested = typed_sharding(sharding.mesh, entries_of(aval.entries, back), unreduced, reduced)

@@ -45,7 +45,7 @@ class DynamicSlice(SliceAt, JointlyLinear):
         return outs, moved or [Zero(typeof(outs[0]).to_tangent_aval())]
 
     def transposed(self, ct, x, *starts, slice_sizes):
-        zeros = moving.filled_by_value(x.aval.shape, scalar_like(ct, 0), sharding=x.aval._sharding)
+        zeros = moving.filled(x.aval.shape, scalar_like(ct, 0), sharding=x.aval.own_sharding)
         return [dynamic_update_slice_p.bind(zeros, ct, *starts), *[None] * len(starts)]
 
     def batch(self, axis, operands, dims_in, *, slice_sizes):
@@ -76,7 +76,7 @@ class DynamicUpdateSlice(JointlyLinear):
 
     def sharding_rule(self, mesh, avals, outs):
         x, update, *_ = avals
-        if x._sharding != update._sharding:
+        if x.own_sharding != update.own_sharding:
             raise ShardingTypeError(
                 "dynamic_update_slice operand sharding must be equal to update sharding: the operand is "
                 f"{x.str_short(mesh_axis_types=True)}, the update {update.str_short(mesh_axis_types=True)}"
@@ -90,7 +90,7 @@ class DynamicUpdateSlice(JointlyLinear):
 
     def transposed(self, ct, x, update, *starts):
         shape = operand_type(update).shape
-        zeros = moving.filled_by_value(shape, scalar_like(ct, 0), sharding=operand_type(update)._sharding)
+        zeros = moving.filled(shape, scalar_like(ct, 0), sharding=operand_type(update).own_sharding)
         ct_x = self.bind(ct, zeros, *starts) if is_undefined_primal(x) else None
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_undefined_primal(update) else None
         return [ct_x, ct_update, *[None] * len(starts)]

@@ -262,11 +262,11 @@ class Pow(Elementwise):
 def _pow_jvp_base(t, ans, x, y):
     x = strong(x)
     if not INT.accepts(typeof(y).dtype):
-        one = moving.filled_by_value(typeof(y := strong(y)).shape, const_like(y, 1), sharding=typeof(y)._sharding)
+        one = moving.filled(typeof(y := strong(y)).shape, const_like(y, 1), sharding=typeof(y).own_sharding)
         return mul(t, mul(y, pow(x, sub(y, one))))
-    shape, sharding, y = typeof(ans).shape, typeof(ans)._sharding, convert_element_type(y, typeof(x).dtype)
+    shape, sharding, y = typeof(ans).shape, typeof(ans).own_sharding, convert_element_type(y, typeof(x).dtype)
     x, y = moving.broadcast_squeezed(x, shape, sharding), moving.broadcast_squeezed(y, shape, sharding)
-    full = lambda number: moving.filled_by_value(shape, const_like(x, number), sharding=sharding)  # noqa: E731
+    full = lambda number: moving.filled(shape, const_like(x, number), sharding=sharding)  # noqa: E731
     at_zero, zeros, safe = _equals(y, 0, y), full(0), select_n(_equals(y, 0, y), y, full(1))
     return mul(t, select_n(at_zero, mul(safe, pow(x, sub(y, full(1)))), zeros))
 
@@ -475,8 +475,8 @@ class MakeComplex(LinearElementwise):
         return complex(zero, tangent) if i else complex(tangent, zero)
 
 
-real_p = Part("real", "real", COMPLEX, lambda ct, x: complex(ct, moving.filled_by_value((), const_like(ct, 0))))
-imag_p = Part("imag", "imag", COMPLEX, lambda ct, x: complex(moving.filled_by_value((), const_like(ct, 0)), neg(ct)))
+real_p = Part("real", "real", COMPLEX, lambda ct, x: complex(ct, moving.filled((), const_like(ct, 0))))
+imag_p = Part("imag", "imag", COMPLEX, lambda ct, x: complex(moving.filled((), const_like(ct, 0)), neg(ct)))
 conj_p = Conj("conj", "", _PART | COMPLEX, _conj_transpose)
 complex_p = MakeComplex("complex", "complex", _PART, lambda ct, x, y: real(ct), lambda ct, x, y: imag(neg(ct)))
 
@@ -636,7 +636,7 @@ class Clamp(FirstOrder):
         return [x.update_weak_type(low.weak_type and x.weak_type and high.weak_type)]
 
     def sharding_rule(self, mesh, avals, outs, **params):
-        merged_entries(self.name, [a.entries for a in avals if a.shape and a._sharding is not None] or [()])
+        merged_entries(self.name, [a.entries for a in avals if a.shape and a.has_mesh] or [()])
         return [avals[1].entries]
 
     def lower(self, e, ins, outs, low, x, high):

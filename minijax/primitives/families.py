@@ -19,7 +19,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import FirstOrder, Primitive, UndefinedPrimal, is_undefined_primal
 from minijax.ir.result_types import state_of_elements, state_of_terms
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, of_type, scalar_of, typeof
+from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, scalar, typeof
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
@@ -54,13 +54,6 @@ INT_BOOL = INT | BOOL
 REAL = INT | FLOAT
 
 
-def scalar(value: Any, dtype: Any, weak_type: bool = False) -> Any:
-    """A number as a scalar constant; a weakly typed one keeps the Python number, not rounded to the dtype."""
-    if weak_type:
-        return of_type(dtypes.scalar_type_of(dtype)(value), ShapedArray((), dtype, True))
-    return scalar_of(value, dtype)
-
-
 def scalar_like(x: Any, value: Any) -> Any:
     """A scalar of the dtype of `x`."""
     dtype = typeof(x).dtype
@@ -84,12 +77,13 @@ def one_like(x: Any) -> Any:
 
 
 def _scalar_on_mesh(value: int, aval: ShapedArray) -> Any:
-    return replicated_over_mesh(scalar(value, aval.dtype, aval.weak_type), aval._sharding)
+    return replicated_over_mesh(scalar(value, aval.dtype, aval.weak_type), aval.own_sharding)
 
 
 def full_of(x: Any, value: Any = 0) -> Any:
     """An array filled with one value, of the type of `x`, including its weak type."""
-    return moving.filled(typeof(x), scalar_like(x, value))
+    aval = typeof(x)
+    return moving.filled(aval.shape, scalar_like(x, value), weak_type=aval.weak_type, sharding=aval.own_sharding)
 
 
 def is_complex(x: Any) -> bool:
@@ -158,11 +152,11 @@ def broadcast_shapes_of_op(name: str, *shapes: tuple) -> tuple:
 def reduce_scalars_like(operands: Sequence) -> list | None:
     """Makes scalars reduced over the Explicit axes over which another operand is. None if that changes nothing."""
     avals = list(map(typeof, operands))
-    like = next((a for a in avals if a._sharding is not None and a.reduction_state[1]), None)
+    like = next((a for a in avals if a.has_mesh and a.reduction_state[1]), None)
     scalars = [not a.shape and not a.is_sharded for a in avals]
     if like is None or not any(scalars):
         return None
-    types = [a.sharded_over(like._sharding.mesh, (), *like.reduction_state) for a in avals]
+    types = [a.sharded_over(like.own_sharding.mesh, (), *like.reduction_state) for a in avals]
     rows = zip(operands, types, scalars, strict=True)
     return [reshard_like(x, t) if is_scalar else x for x, t, is_scalar in rows]
 
@@ -230,7 +224,7 @@ class SameShape(FirstOrder):
         wide = []
         for x, a in zip(operands, ins, strict=True):
             x = x if a.shape == out.shape else e.broadcast_to(x, a, out.shape)
-            if a.shape != out.shape or a._sharding != out._sharding:
+            if a.shape != out.shape or a.own_sharding != out.own_sharding:
                 constrained = out.update(dtype=a.dtype).sharded_over(e.explicit, out.entries, *a.reduction_state)
                 (x,) = e.constrained_by_type([x], [constrained])
             wide.append(x)
@@ -274,14 +268,14 @@ def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
     """Sums a cotangent over the axes along which its operand, of type `aval`, was broadcast."""
     have = typeof(ct)
     shape = have.shape
-    if shape == aval.shape and have._sharding == aval._sharding:
+    if shape == aval.shape and have.own_sharding == aval.own_sharding:
         return ct
     sums = any(have.reduction_state) or any(aval.reduction_state)
     if sums and shape == aval.shape:
         return ct
     if not aval.shape:
         return moving.reduce_sum_p.bind(ct, axes=tuple(range(len(shape))), out_sharding=None)
-    if shape == aval.shape and aval._sharding is None:
+    if shape == aval.shape and not aval.has_mesh:
         return ct
     axes = tuple(i for i, (have, want) in enumerate(zip(shape, aval.shape, strict=True)) if have != want)
     requested = None if sums else cotangent_sharding(aval)
@@ -404,7 +398,7 @@ class LinearElementwise(Elementwise):
             return [out], self.bind_all([instantiate(t) for t in tangents], params)
         i = next(i for i, t in enumerate(tangents) if type(t) is not Zero)
         tangent, aval = self.alone(i, tangents[i], primals), typeof(out).to_tangent_aval()
-        sharding = None if any(aval.reduction_state) or typeof(tangent).shape == aval.shape else aval._sharding
+        sharding = None if any(aval.reduction_state) or typeof(tangent).shape == aval.shape else aval.own_sharding
         return [out], [reshard_like(moving.broadcast_squeezed(tangent, aval.shape, sharding), aval)]
 
     def alone(self, i: int, tangent: Any, primals: Sequence) -> Any:

@@ -427,8 +427,8 @@ class ScatterReplace(Scatter):
         is_small = not is_int(many) or many < np.iinfo(np.uint32).max
         count = iota(np.uint32 if is_small else np.uint64, many)
         one = scalar_like(count, 1)
-        ids = add(moving.reshape(count, counts), moving.filled_by_value(shape, one))
-        written = self.write(moving.filled_by_value(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
+        ids = add(moving.reshape(count, counts), moving.filled(shape, one))
+        written = self.write(moving.filled(typeof(x).shape, scalar_like(count, 0)), indices, ids, **how)
         read = _read_windows(written, indices, numbers, shape)
         return written, lambda: eq(ids, read)
 
@@ -436,7 +436,7 @@ class ScatterReplace(Scatter):
         if not params["unique_indices"]:
             raise NotImplementedError("scatter transpose is only implemented where unique_indices=True")
         aval = operand_type(updates)
-        zeros = moving.filled_by_value(aval.shape, scalar_like(ct, 0), sharding=aval._sharding)
+        zeros = moving.filled(aval.shape, scalar_like(ct, 0), sharding=aval.own_sharding)
         return self.write(ct, indices, zeros, **_flags(params))
 
 

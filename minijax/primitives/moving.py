@@ -14,7 +14,7 @@ from minijax.ir import state
 from minijax.ir.primitive import Axis, FirstOrder, Folding, Linear1, Primitive, fold_as
 from minijax.ir.result_types import sharded_without_axes
 from minijax.ir.trace import CompileTimeTrace, DynamicJaxprTracer, JaxprTrace
-from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar_of, typeof
+from minijax.ir.types import ShapedArray, Typed, is_hi_value, scalar, typeof
 from minijax.partition.explicit import merged_entries, reshaped_entries, typed_sharding
 from minijax.partition.meshes import axes_of, explicit_meshes
 from minijax.partition.shardings import NamedSharding
@@ -157,7 +157,7 @@ class Reshape(FirstOrder, Linear1):
 
     def transposed(self, ct, aval, *, new_sizes, dimensions, sharding):
         if dimensions is None:
-            return reshape_to(ct, aval.shape, aval._sharding)
+            return reshape_to(ct, aval.shape, aval.own_sharding)
         return transpose(reshape_to(ct, tuple(aval.shape[i] for i in dimensions)), inverse(dimensions))
 
     def batch(self, axis, operands, dims_in, *, new_sizes, dimensions, sharding):
@@ -278,8 +278,8 @@ class ReduceSum(FirstOrder, Linear1):
 
     def transposed(self, ct, aval, *, axes, out_sharding):
         if not axes:
-            return ct if aval._sharding is None or any(typeof(ct).reduction_state) else reshard_like(ct, aval)
-        if aval._sharding is not None or out_sharding is None or any(typeof(ct).reduction_state):
+            return ct if not aval.has_mesh or any(typeof(ct).reduction_state) else reshard_like(ct, aval)
+        if aval.has_mesh or out_sharding is None or any(typeof(ct).reduction_state):
             return broadcast_as(ct, aval, other_axes(aval.ndim, axes))
         whole = cotangent_sharding(aval)
         return broadcast_in_dim_p.bind(
@@ -405,13 +405,13 @@ def broadcast_all_to(shape: tuple[int, ...], *values: Any) -> Sequence:
 
 def _joint_sharding(shape: tuple[int, ...], types: Sequence[Any]) -> NamedSharding | None:
     """The sharding of values broadcast to a shape; None if none is sharded and the first of full rank has no mesh."""
-    known = [t for t in types if t._sharding is not None]
+    known = [t for t in types if t.has_mesh]
     padded = [(*[None] * (len(shape) - t.ndim), *t.entries) for t in known]
     entries = merged_entries("broadcast", padded) if known else ()
-    if not any(entries) and next((t._sharding for t in types if t.ndim == len(shape)), None) is None:
+    if not any(entries) and next((t.own_sharding for t in types if t.ndim == len(shape)), None) is None:
         return None
     unreduced, reduced = (frozenset().union(*axes) for axes in zip(*[t.reduction_state for t in known], strict=True))
-    return typed_sharding(known[0]._sharding.mesh, entries, unreduced, reduced)
+    return typed_sharding(known[0].own_sharding.mesh, entries, unreduced, reduced)
 
 
 def _broadcast_sharded(x: Any, shape: tuple[int, ...], sharding: NamedSharding | None) -> Any:
@@ -453,20 +453,17 @@ def as_array_or_constant(x: Any) -> Any:
     return DynamicJaxprTracer(trace, trace.atom(x), source.here())
 
 
-def filled_by_value(shape: Sequence[int], value: Any, weak_type: bool = False, sharding: Any = None) -> Any:
-    """An array filled with one scalar. `sharding`: the array's, over Explicit axes."""
-    if weak_type:
-        value = scalar_of(value, typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
+def filled(shape: Sequence[int], value: Any, dtype: Any = None, weak_type: bool = False, sharding: Any = None) -> Any:
+    """An array filled with one scalar, or with a number of that dtype. `sharding`: the array's, over Explicit axes."""
+    if dtype is not None:
+        value = scalar(value, dtype, weak_type)
+    elif weak_type:
+        value = scalar(np.asarray(value), typeof(value).dtype, True) if isinstance(value, np.generic | Typed) else value
     elif not isinstance(value, np.generic) and type(value) in dtypes.python_scalar_dtypes:
         value = np.asarray(value, dtypes.scalar_dtype(type(value)))[()]
     if not len(shape):
         return replicated_over_mesh(as_array_or_constant(value), sharding)
     return broadcast_in_dim_p.bind(value, shape=tuple(shape), broadcast_dimensions=(), sharding=sharding)
-
-
-def filled(aval: ShapedArray, value: Any) -> Any:
-    """An array of the shape, weak type and sharding of `aval`, filled with a scalar of its dtype."""
-    return filled_by_value(aval.shape, value, aval.weak_type, aval._sharding)
 
 
 def reshape(
@@ -496,16 +493,16 @@ def reshape(
 
 def reshape_to(x: Any, shape: tuple[int, ...], sharding: Any = None) -> Any:
     have = typeof(x)
-    if have.shape == shape and (sharding is None or have._sharding == sharding):
+    if have.shape == shape and (sharding is None or have.own_sharding == sharding):
         return x
     return reshape_p.bind(x, new_sizes=shape, dimensions=None, sharding=sharding)
 
 
 def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
     """Broadcasts `x` to the shape and sharding of a type; the axes of `x` become `axes`."""
-    if aval._sharding is None:
+    if not aval.has_mesh:
         return broadcast_in_dim(x, aval.shape, axes)
-    return broadcast_in_dim_p.bind(x, shape=aval.shape, broadcast_dimensions=tuple(axes), sharding=aval._sharding)
+    return broadcast_in_dim_p.bind(x, shape=aval.shape, broadcast_dimensions=tuple(axes), sharding=aval.own_sharding)
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
@@ -569,7 +566,7 @@ def broadcast_axis(x: Any, size: int | Axis, at: int) -> Any:
     aval = typeof(x)
     if isinstance(size, Axis):
         # As in jax, a value without a mesh in its type is not sharded over the mapped axis.
-        if size.entry is not None and type(aval) is ShapedArray and aval._sharding is not None:
+        if size.entry is not None and aval.has_mesh:
             wide = aval.with_axis(at, size.size, size.entry, size.mesh)
             return broadcast_as(x, wide, other_axes(wide.ndim, (at,)))
         size = size.size

@@ -113,7 +113,7 @@ class ReduceProd(Reduction):
         aval = typeof(x)
         if not aval.shape[0]:
             ones = ShapedArray(aval.shape[1:], aval.dtype)
-            return [moving.filled_by_value(ones.shape, scalar_like(x, 1))], [zeros_like_aval(ones)]
+            return [moving.filled(ones.shape, scalar_like(x, 1))], [zeros_like_aval(ones)]
         return self.pushed(x, t)
 
     def pushed(self, x: Any, t: Any) -> tuple[list, list]:

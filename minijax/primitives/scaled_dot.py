@@ -187,4 +187,4 @@ def scaled_dot(
 
 def _ones(aval: ShapedArray, contracted: Any) -> Any:
     shape = tuple(1 if i in contracted else n for i, n in enumerate(aval.shape))
-    return convert(moving.filled_by_value(shape, np.ones((), _BF16)[()]), _SCALE)
+    return convert(moving.filled(shape, 1, _BF16), _SCALE)

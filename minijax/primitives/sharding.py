@@ -50,7 +50,7 @@ class ShardingConstraint(Linear1):
 
 def _with_explicit_axes(sharding: Sharding, aval: ShapedArray) -> Sharding:
     """A sharding over Auto axes of a mesh; the Explicit axes of a type come before them in each entry."""
-    if aval._sharding is None or not isinstance(sharding, NamedSharding):
+    if not aval.has_mesh or not isinstance(sharding, NamedSharding):
         return sharding
     entries = zip(aval.entries, sharding.spec.padded(aval.ndim), strict=True)
     joined = [auto if auto is UNCONSTRAINED else joined_entry(explicit, auto) for explicit, auto in entries]
@@ -79,7 +79,7 @@ class Reshard(Linear1):
         return [e.constrained(x, ins[0], e.meshes.type_sharding_text(mesh, outs[0]))]
 
     def transposed(self, ct, aval, *, dst_sharding, concrete_mesh, src_mesh=None):
-        if aval._sharding is not None:
+        if aval.has_mesh:
             return reshard_like(ct, aval)
         if src_mesh is None:
             return self.bind(ct, dst_sharding=unsharded(aval.ndim), concrete_mesh=None)
@@ -107,13 +107,13 @@ reshard_p = Reshard()
 def reshard_like(x: Any, aval: Any) -> Any:
     """`x`, resharded to the sharding of the type `aval`."""
     have = typeof(x)
-    if type(aval) is not ShapedArray or have._sharding == aval._sharding:
+    if type(aval) is not ShapedArray or have.own_sharding == aval.own_sharding:
         return x
-    if aval._sharding is not None:
-        return reshard_p.bind(x, dst_sharding=aval._sharding, concrete_mesh=None)
+    if aval.has_mesh:
+        return reshard_p.bind(x, dst_sharding=aval.own_sharding, concrete_mesh=None)
     if not any(have.reduction_state) and not any(have.entries):
         return x
-    replicated = have._sharding.update(spec=P(*[None] * have.ndim))
+    replicated = have.own_sharding.update(spec=P(*[None] * have.ndim))
     return reshard_p.bind(x, dst_sharding=replicated, concrete_mesh=None)
 
 
@@ -283,8 +283,8 @@ def requested_sharding(function: str, out_sharding: Any, ndim: int | None = None
 
 def cotangent_sharding(aval: ShapedArray) -> NamedSharding | None:
     """`out_sharding` for an operation whose result is a cotangent of type `aval`; None without a mesh."""
-    if aval._sharding is not None:
-        return aval._sharding
+    if aval.has_mesh:
+        return aval.own_sharding
     mesh = meshes.abstract_context()
     return None if mesh is None or mesh.explicit_axes else NamedSharding(mesh, P(*[None] * aval.ndim))
 
@@ -312,7 +312,7 @@ def _drop_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
     have = typeof(x)
     if type(have) is not ShapedArray or mesh == outer:
         return x
-    if have._sharding is None:
+    if not have.has_mesh:
         if state.is_eager() or outer is None:
             return x
         replicated = NamedSharding(mesh, P(*[None] * have.ndim))
@@ -325,7 +325,7 @@ def _drop_auto_axes(x: Any, mesh: Any, outer: Any) -> Any:
         last = max((i for i, e in enumerate(spec, 1) if e is not None), default=0)
         spec = spec if inner.explicit_axes else spec.update(spec.partitions[:last])
         return transfer.to_device(x, NamedSharding(inner, spec))
-    explicit, spec = set(mesh.explicit_axes), have._sharding.spec
+    explicit, spec = set(mesh.explicit_axes), have.own_sharding.spec
     spec = spec.update(restrict(spec, explicit), spec.unreduced & explicit, spec.reduced & explicit)
     return reshard_p.bind(x, dst_sharding=NamedSharding(mesh, spec), concrete_mesh=None)
 

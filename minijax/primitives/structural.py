@@ -264,7 +264,7 @@ class Pad(JointlyLinear):
         if value_dim is None:
             return [pad(x, value, config)], [d]
         padded = pad(x, scalar_like(x, 0), config)
-        inside = pad(moving.filled_by_value(typeof(x).shape, np.True_), np.False_, config)
+        inside = pad(moving.filled(typeof(x).shape, np.True_), np.False_, config)
         if typeof(padded).ndim > 1:
             value = moving.broadcast_in_dim(value, typeof(padded).shape, (d,))
         return [select(inside, padded, value)], [d]
@@ -668,13 +668,13 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     return (
         moving.as_array_or_constant(arr)
         if have == shape
-        else moving.broadcast_to_shape(arr, shape, typeof(like_arr)._sharding)
+        else moving.broadcast_to_shape(arr, shape, typeof(like_arr).own_sharding)
     )
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
     """Converts a shape to an array of int32."""
-    return np.array([index(n) for n in shape], np.int32) if len(shape) else moving.filled_by_value((0,), np.int32(0))
+    return np.array([index(n) for n in shape], np.int32) if len(shape) else moving.filled((0,), np.int32(0))
 
 
 def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -730,7 +730,7 @@ def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
     """An array of zeros, or of random keys whose words are zero."""
     if dtypes.is_extended(dtype):
         return full_extended(shape, 0, dtype)
-    return moving.filled_by_value(shape, np.zeros((), dtype)[()], weak_type)
+    return moving.filled(shape, np.zeros((), dtype)[()], weak_type=weak_type)
 
 
 def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
@@ -750,7 +750,7 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
 
 def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
     """Broadcasts a scalar to `shape`; while a function is traced, with the sharding of `like` if shapes are equal."""
-    sharding = None if state.is_eager() or shape != like.shape else like._sharding
+    sharding = None if state.is_eager() or shape != like.shape else like.own_sharding
     if shape:
         return moving.broadcast_to_shape(value, shape, sharding)
     trace = state.thread.trace
@@ -771,7 +771,7 @@ def full_like(
     aval = aval_like(x)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
-    if shape is not None and aval._sharding is not None:
+    if shape is not None and aval.has_mesh:
         aval = aval.update(sharding=None)
     array = _filled(aval.shape if shape is None else shape, fill_value, dtype, aval, sharding)
     return array if sharding is not None else place_like(array, x)

@@ -11,7 +11,7 @@ from minijax.base import dtypes
 from minijax.base.mask import Mask
 from minijax.ir.primitive import Axis, FirstOrder, Folding, Primitive, fold_as, is_undefined_primal
 from minijax.ir.result_types import state_of_terms
-from minijax.ir.types import ShapedArray, Zero, scalar_of, typeof
+from minijax.ir.types import ShapedArray, Zero, scalar, typeof
 from minijax.partition.explicit import merged_entries
 from minijax.partition.meshes import explicit_meshes
 from minijax.partition.shardings import unsharded
@@ -31,16 +31,13 @@ def zeros_like_aval(aval: Any) -> Any:
         aval = aval.update(weak_type=False)
     if dtypes.is_extended(aval.dtype):
         zeros = moving.broadcast_to_shape(aval.dtype._rules.zero(aval.dtype), aval.shape)
-    elif aval._sharding is None and aval.shape and explicit_meshes:
-        # A type without a mesh has zeros without a mesh, even if one is set.
-        zeros = moving.filled_by_value(aval.shape, _zero(aval.dtype), aval.weak_type, unsharded(aval.ndim))
     else:
-        zeros = moving.filled(aval, _zero(aval.dtype))
+        zero = scalar(np.zeros((), aval.dtype), aval.dtype)
+        # A type without a mesh has zeros without a mesh, even if one is set.
+        is_bare = not aval.has_mesh and aval.shape and explicit_meshes
+        sharding = unsharded(aval.ndim) if is_bare else aval.own_sharding
+        zeros = moving.filled(aval.shape, zero, weak_type=aval.weak_type, sharding=sharding)
     return reshard_like(cast_replicated_like(zeros, aval), aval)
-
-
-def _zero(dtype: Any) -> Any:
-    return scalar_of(np.zeros((), dtype), dtype)
 
 
 def cast_replicated_like(x: Any, aval: ShapedArray) -> Any:
@@ -78,7 +75,7 @@ class AddAny(FirstOrder):
         return [x]
 
     def sharding_rule(self, mesh, avals, outs, **params):
-        return [(merged_entries(self.name, [a.entries for a in avals]) if avals[0]._sharding else avals[0].entries)]
+        return [merged_entries(self.name, [a.entries for a in avals]) if avals[0].has_mesh else avals[0].entries]
 
     reduction_state: Any = state_of_terms
 

@@ -23,6 +23,7 @@ from minijax.higher.while_loop import while_loop
 from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.primitives import counting, elementwise as ops, moving, sort, structural
 from minijax.primitives.convert import convert, convert_element_type
+from minijax.primitives.moving import filled
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.primitives.reduce import argmax
 from minijax.primitives.varying import match_varying
@@ -38,10 +39,6 @@ from minijax.random.arguments import (
 from minijax.random.keys import single_key, split
 from minijax.random.samplers import gumbel, randint, split_in_two, split_keys, uniform
 from minijax.run.arrays.array import Array, ArrayLike, Shape
-
-
-def _full(shape: tuple[int, ...], value: Any, dtype: Any) -> Any:
-    return moving.filled_by_value(shape, np.asarray(value, dtype)[()])
 
 
 def _goes_on(i: Any, most: Any) -> Any:
@@ -72,13 +69,13 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
 def _poisson(key, lam, shape, dtype):
     most = np.asarray(dtypes.iinfo(dtype).max, dtype)[()]
     is_small = (lam != lam) | (lam < 10)
-    small = ops.select(is_small, lam, _full(shape, 0, np.float32))
+    small = ops.select(is_small, lam, filled(shape, 0, np.float32))
     # An arbitrary large mean where the other method draws; this result is not used.
-    large = ops.select(is_small, _full(shape, 1e5, np.float32), lam)
+    large = ops.select(is_small, filled(shape, 1e5, np.float32), lam)
     counts = ops.select(
         is_small, _poisson_knuth(key, small, shape, dtype, most), _poisson_rejection(key, large, shape, dtype, most)
     )
-    return ops.select(lam == 0, _full(shape, 0, dtype), counts)
+    return ops.select(lam == 0, filled(shape, 0, dtype), counts)
 
 
 @jitted("_poisson_knuth", static=("shape", "dtype", "most"))
@@ -96,7 +93,7 @@ def _poisson_knuth(key, lam, shape, dtype, most):
         i, _, _, log_product = state
         return (log_product > -lam).any() & _goes_on(i, most)
 
-    state = (0, *match_varying((_full(shape, 0, dtype), key, _full(shape, 0, np.float32)), (key, lam)))
+    state = (0, *match_varying((filled(shape, 0, dtype), key, filled(shape, 0, np.float32)), (key, lam)))
     return while_loop(goes_on, step, state)[1] - 1
 
 
@@ -127,7 +124,7 @@ def _poisson_rejection(key, lam, shape, dtype, most):
         i, _, is_accepted, _ = state
         return (~is_accepted).any() & _goes_on(i, most)
 
-    state = (0, *match_varying((_full(shape, -1, np.float32), _full(shape, False, bool), key), (key, lam)))
+    state = (0, *match_varying((filled(shape, -1, np.float32), filled(shape, False, bool), key), (key, lam)))
     return convert_element_type(while_loop(goes_on, attempt, state)[1], dtype)
 
 
@@ -187,7 +184,7 @@ def _by_inversion(key, count, probability, shape, dtype, most):
         i, _, total, _ = state
         return (total <= count).any() & _goes_on(i, most)
 
-    state = (0, *match_varying((_full(shape, 0, dtype), _full(shape, 0, dtype), key), (key, count, probability)))
+    state = (0, *match_varying((filled(shape, 0, dtype), filled(shape, 0, dtype), key), (key, count, probability)))
     return while_loop(goes_on, step, state)[1] - 1
 
 
@@ -242,7 +239,7 @@ def _by_rejection(key, count, probability, shape, dtype, most):
         i, _, is_accepted, _ = state
         return (~is_accepted).any() & _goes_on(i, most)
 
-    state = (0, *match_varying((_full(shape, -1, dtype), _full(shape, False, bool), key), (key, count, probability)))
+    state = (0, *match_varying((filled(shape, -1, dtype), filled(shape, False, bool), key), (key, count, probability)))
     return while_loop(goes_on, attempt, state)[1]
 
 
@@ -382,7 +379,7 @@ def choice(
     axis = dims.canonical_axis(axis, aval.ndim or 1)
     inputs, draws = aval.shape[axis] if aval.ndim else int(a), prod(shape)
     if draws == 0:
-        return moving.filled_by_value(shape, np.zeros((), aval.dtype)[()])
+        return filled(shape, 0, aval.dtype)
     if inputs <= 0:
         raise ValueError("a must be greater than 0 unless no samples are taken")
     if not replace and draws > inputs:

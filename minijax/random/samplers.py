@@ -187,7 +187,7 @@ def _randint(key, shape, minval, maxval, dtype):
     more, less = (random_bits_p.bind(k, bit_width=info.bits, shape=shape) for k in split_in_two(key))
     span = convert(ops.sub(high, low), unsigned)
     one = scalar_like(span, 1)
-    span = ops.select(ops.le(high, low), moving.filled_by_value(typeof(span).shape, one), span)
+    span = ops.select(ops.le(high, low), moving.filled(typeof(span).shape, one), span)
     span = ops.select(beyond & (high > low), span + one, span)
     # The high word is multiplied by 2**bits modulo the span, computed without overflow.
     root = ops.rem(scalar_like(span, 2 ** (info.bits // 2)), span)

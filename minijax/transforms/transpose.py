@@ -79,7 +79,7 @@ def _accumulate(cts: dict[Var, Any], v: Var, ct: Any) -> None:
 
 def _sum(x: Any, y: Any) -> Any:
     """Adds two cotangents under their own mesh: the context mesh of the equation may have other axis types."""
-    sharding = getattr(typeof(x), "_sharding", None)
+    sharding = typeof(x).own_sharding
     if sharding is None:
         return add_any(x, y)
     mesh = abstract_context()
@@ -97,7 +97,7 @@ def _reshard_to_type(ct: Any, aval: Aval) -> Any:
     have = typeof(ct)
     if type(have) is type(aval) is ShapedArray and have.manual_axis_type.reduction != aval.manual_axis_type.reduction:
         raise ValueError(f"Expected cotangent type {aval.str_short()} but got {have.str_short()}")
-    return ct if aval._sharding is None or have._sharding is None else reshard_like(ct, aval)
+    return ct if not aval.has_mesh or not have.has_mesh else reshard_like(ct, aval)
 
 
 def _transpose_eqn(eqn: JaxprEqn, env: dict, linear: set[Var], cts: dict[Var, Any]) -> None:

@@ -106,8 +106,8 @@ def _weights(spectrum: Any, length: int) -> Any:
     """1 or 2 for each element of a half spectrum: how often it, or its conjugate, occurs in the full spectrum."""
     aval = typeof(spectrum)
     size, rank = aval.shape[-1], aval.ndim
-    one = lambda: moving.filled_by_value((1,), scalar_like(spectrum, 1))  # noqa: E731
-    weights = dynamic_update_slice(moving.filled_by_value((size,), scalar_like(spectrum, 2)), one(), (0,))
+    one = lambda: moving.filled((1,), scalar_like(spectrum, 1))  # noqa: E731
+    weights = dynamic_update_slice(moving.filled((size,), scalar_like(spectrum, 2)), one(), (0,))
     if length % 2 == 0:
         weights = dynamic_update_slice(weights, one(), (size - 1,))
     return moving.expand_dims(weights, tuple(range(rank - 1)))

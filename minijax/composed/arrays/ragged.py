@@ -160,7 +160,7 @@ class RaggedDotGeneral(Primitive):
         if type(tx) is Zero and type(ty) is Zero:
             return [out], [Zero.from_primal_value(out)]
         terms = [
-            moving.filled_by_value(typeof(out).shape, scalar_like(out, 0))
+            moving.filled(typeof(out).shape, scalar_like(out, 0))
             if type(t) is Zero
             else self.bind(*operands, sizes, **params)
             for t, operands in ((tx, (tx, y)), (ty, (x, ty)))
@@ -272,11 +272,11 @@ def _split_groups(x: Any, leading: _Axes, ragged: int, sizes: Any) -> Any:
         x = moving.broadcast_in_dim(x, shape, tuple(range(1, len(shape))))
         place = broadcasted_iota(typeof(sizes).dtype, shape, at + 1)
         ends = cumsum(sizes)
-        first = slice_in_dim(moving.filled_by_value((groups,), scalar_like(sizes, 0)), 0, min_dim(groups, 1))
+        first = slice_in_dim(moving.filled((groups,), scalar_like(sizes, 0)), 0, min_dim(groups, 1))
         starts = concatenate([first, slice_in_dim(ends, 0, max_dim(groups - 1, 0))], 0)
         ends, starts = (moving.broadcast_in_dim(y, shape, (0,)) for y in (ends, starts))
         inside = bitwise_and(le(starts, place), lt(place, ends))
-        return [select(inside, x, moving.filled_by_value(shape, scalar_like(x, 0)))]
+        return [select(inside, x, moving.filled(shape, scalar_like(x, 0)))]
 
     order = (*leading, *others)
     x = _permuted(x, order)

@@ -269,7 +269,7 @@ def random_gamma_grad(*args: Any) -> Any:
 
 def _beta_numerator(i: Any, a: Any, b: Any, x: Any) -> Any:
     """The numerators of the continued fraction: A. R. DiDonato and A. H. Morris, 1992."""
-    i = moving.filled_by_value(typeof(a).shape, i)
+    i = moving.filled(typeof(a).shape, i)
     is_even = eq(remainder(i, full_of(i, 2)), full_of(i, 0))
     is_first = eq(i, full_of(i, 1))
     m = floor_divide(sub(i, full_of(i, 1)), full_of(i, 2))
@@ -289,7 +289,7 @@ def _beta_fraction(a: Any, b: Any, x: Any, small: float, most: int) -> Any:
     int_dtype = dtypes.canonicalize_dtype(np.int64)
 
     def denominator(i):
-        i = moving.filled_by_value(typeof(a).shape, i)
+        i = moving.filled(typeof(a).shape, i)
         return select(eq(i, full_of(i, 0)), full_of(a, 0), full_of(a, 1))
 
     def away(value, least):

@@ -384,10 +384,10 @@ def _factored(x: Any, pivoting: bool, full_matrices: bool, use_magma: bool | Non
     k = m if full_matrices else min_dim(m, n)
     if not m or not n:
         unit = moving.broadcast_to_shape(eye(m, k, dtype, typeof(x).ndim), (*batch, m, k))
-        empty = [unit, moving.filled_by_value((*batch, k, n), scalar_like(x, 0))]
-        return [*empty, moving.filled_by_value((*batch, n), INT32.type(0))] if pivoting else empty
+        empty = [unit, moving.filled((*batch, k, n), scalar_like(x, 0))]
+        return [*empty, moving.filled((*batch, n), 0, INT32)] if pivoting else empty
     if pivoting:
-        free = moving.filled_by_value((*batch, n), INT32.type(0))
+        free = moving.filled((*batch, n), 0, INT32)
         packed, order, taus = geqp3_p.bind(x, free, use_magma=use_magma)
         order = sub(order, scalar_like(order, 1))
     else:
@@ -444,7 +444,7 @@ def _push_full(dx: Any, q: Any, r: Any) -> tuple:
     change = sub(d_lower, dot(yt, d_upper))
     d_more = sub(dq_y, dot(slope, adjoint(change)))
     dq = concatenate([dq, d_more], ndim - 1)
-    zeros = moving.filled_by_value((*typeof(dx).shape[:-2], m - n, n), scalar_like(dx, 0))
+    zeros = moving.filled((*typeof(dx).shape[:-2], m - n, n), scalar_like(dx, 0))
     return dq, concatenate([dr, zeros], ndim - 2)
 
 

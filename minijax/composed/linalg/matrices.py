@@ -99,7 +99,7 @@ def take_rows(x: Any, indices: Any) -> Any:
     rows, columns = typeof(x).shape
     indices = moving.expand_dims(from_front(indices, rows), (1,))
     if not rows * columns:
-        return moving.filled_by_value((typeof(indices).shape[0], columns), scalar_like(x, 0))
+        return moving.filled((typeof(indices).shape[0], columns), scalar_like(x, 0))
     return gather(
         x, indices, GatherDimensionNumbers((1,), (0,), (0,)), (1, columns), mode=GatherScatterMode.PROMISE_IN_BOUNDS
     )
@@ -125,7 +125,7 @@ def diagonal(x: Any) -> Any:
     *batch, n, _ = typeof(x).shape
     indices, d = on_diagonal(iota(np.int32, n), n), len(batch)
     if not typeof(x).size:
-        return moving.filled_by_value((*batch, n), scalar_like(x, 0))
+        return moving.filled((*batch, n), scalar_like(x, 0))
     numbers = GatherDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
     return gather(x, indices, numbers, (*batch, 1, 1), mode=GatherScatterMode.PROMISE_IN_BOUNDS)
 

@@ -119,7 +119,7 @@ def _diagonalize_blocks(a: Any, small: Callable, leaf: int, wanted: tuple[int, i
         is_wanted = lax.gt(lax.add(work.at, size), np.int32(wanted[0]))
         return switch(where(is_wanted, step_index, np.int32(0)), steps, work, size)
 
-    start = _Work(np.int32(0), np.int32(0), moving.filled_by_value((n,), np.int32(n)), a, eye(n, n, dtype))
+    start = _Work(np.int32(0), np.int32(0), moving.filled((n,), np.int32(n)), a, eye(n, n, dtype))
     return while_loop(lambda work: lax.lt(work.at, np.int32(wanted[1])), step, start)
 
 

@@ -235,7 +235,7 @@ def _push_singular_vectors(da: Any, s: Any, row: Any, inner: Any, sides: tuple) 
 def _diagonal_matrix(x: Any) -> Any:
     *batch, n = typeof(x).shape
     at, d = iota(np.int32, n), len(batch)
-    zeros = moving.filled_by_value((*batch, n, n), scalar_like(x, 0))
+    zeros = moving.filled((*batch, n, n), scalar_like(x, 0))
     numbers = ScatterDimensionNumbers(tuple(range(d)), (d, d + 1), (d, d + 1))
     return scatter(zeros, on_diagonal(at, n), x, numbers)
 

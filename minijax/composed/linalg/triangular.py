@@ -226,7 +226,7 @@ class TridiagonalSolve(Linalg):
         n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
         if not n:
             return [None, None, None, cts[0]]
-        outside = lambda part: moving.filled_by_value(typeof(part).shape, scalar_like(d, 0))  # noqa: E731
+        outside = lambda part: moving.filled(typeof(part).shape, scalar_like(d, 0))  # noqa: E731
         lower = concatenate([outside(_slice_along(du, axis, n - 1, n)), _slice_along(du, axis, 0, n - 1)], axis)
         inner = _slice_along(dl, axis, 1, n)
         upper = concatenate([inner, outside(_slice_along(dl, axis, 0, 1))], axis)
@@ -258,14 +258,7 @@ def _product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     for diagonal, at in ((dl, 1), (du, 0)):
         rows = along(_slice_along(diagonal, axis, at, at + n - 1), -1)
         terms = mul(rows, _slice_along(x, axis, 1 - at, n - at))
-        y = scatter_add(
-            y,
-            moving.filled_by_value((1,), INT32.type(at)),
-            terms,
-            numbers,
-            indices_are_sorted=True,
-            unique_indices=True,
-        )
+        y = scatter_add(y, moving.filled((1,), at, INT32), terms, numbers, indices_are_sorted=True, unique_indices=True)
     return y
 
 

@@ -46,7 +46,7 @@ def _by_row(e, target, operands, ins, outs, config, aliases):
 
 
 def _scaled(x: Any, factor: float) -> Any:
-    return mul(moving.filled_by_value(typeof(x).shape, scalar_like(x, factor)), x)
+    return mul(moving.filled(typeof(x).shape, scalar_like(x, factor)), x)
 
 
 def _symmetric_product(a: Any, c: Any, alpha: float, beta: float) -> list:
@@ -94,7 +94,7 @@ def _cholesky_update(r: Any, w: Any) -> list:
         by = lambda factor, v: mul(moving.broadcast_to_shape(factor, (n,)), v)  # noqa: E731
         rotated = sub(by(c, row), by(s, w))
         w = add(by(c, w), by(s, row))
-        at = moving.filled_by_value((1,), INT32.type(k))
+        at = moving.filled((1,), k, INT32)
         r = scatter(r, at, rotated, numbers, indices_are_sorted=True, unique_indices=True)
     return [r]
 

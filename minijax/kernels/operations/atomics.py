@@ -15,7 +15,7 @@ from minijax.numpy.shaping import broadcast_to
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import select
-from minijax.primitives.moving import as_array_or_constant, filled_by_value
+from minijax.primitives.moving import as_array_or_constant, filled
 
 
 class AtomicOpType(enum.Enum):
@@ -54,12 +54,7 @@ class AtomicRmw(KernelOperation):
         old = as_array_or_constant(value_of(view))
         if atomic_type is AtomicOpType.ADD:  # elements that an index names twice get both values
             store(
-                self,
-                view,
-                value
-                if mask is None
-                else select(mask, value, filled_by_value(value.shape, np.zeros((), value.dtype)[()])),
-                "add",
+                self, view, value if mask is None else select(mask, value, filled(value.shape, 0, value.dtype)), "add"
             )
             return [old]
         new = _COMBINE[atomic_type](old, value)

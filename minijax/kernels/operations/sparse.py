@@ -21,7 +21,7 @@ from minijax.kernels.operations.base import KernelOperation, type_of
 from minijax.kernels.operations.helpers import cdiv
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.primitives.convert import convert
-from minijax.primitives.moving import as_array_or_constant, filled_by_value
+from minijax.primitives.moving import as_array_or_constant, filled
 from minijax.transforms.discharge import DischargeableCall
 
 _SUMMED = ("uint32", "int32", "float32")
@@ -190,7 +190,7 @@ def _scanned(function: str, primitive: Primitive, x: Any, mask: Any) -> Any:
         raise NotImplementedError(f"{function}: x.dtype={aval.dtype} must be uint32, int32 or float32")
     if len(aval.shape) != 1:
         raise NotImplementedError(f"{function}: x={aval.str_short()} must be rank 1")
-    mask = filled_by_value(aval.shape, np.bool_(True)) if mask is None else mask
+    mask = filled(aval.shape, np.bool_(True)) if mask is None else mask
     kind = typeof(mask)
     if kind.dtype != np.bool_:
         raise TypeError(f"{function}: mask.dtype={kind.dtype} is not a boolean dtype")
@@ -380,7 +380,7 @@ def scan_count(x: Any, mask: Any = None) -> tuple[Any, Any]:
       x: vector of integers.
       mask: flags of the elements that are counted. By default, all.
     """
-    mask = filled_by_value(typeof(x).shape, np.bool_(True)) if mask is None else mask
+    mask = filled(typeof(x).shape, np.bool_(True)) if mask is None else mask
     return tuple(unique_p.bind(x, mask))
 
 

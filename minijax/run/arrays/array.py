@@ -78,7 +78,7 @@ def _new_signature(key):
         aval = aval.in_space(sharding._memory_space)
         return _signatures.setdefault(key, signature(aval, sharding, committed, layout))
     typed = sharding_in_type(sharding, aval.ndim)
-    if typed != aval._sharding:
+    if typed != aval.own_sharding:
         return _signatures.setdefault(key, signature(aval.update(sharding=typed), sharding, committed, layout))
     sig = Signature()
     sig.aval, sig.sharding, sig.committed, sig.layout = key

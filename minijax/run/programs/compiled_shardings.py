@@ -6,7 +6,6 @@ import numpy as np
 from jaxlib import _hlo
 
 from minijax.base.native import replicated
-from minijax.ir.types import ShapedArray
 from minijax.partition.meshes import PartitionSpec, axes_of
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
 from minijax.run.arrays.array import Signature, signature
@@ -48,7 +47,7 @@ def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
         return sharding
     if any(axis in mesh.auto_axes for axis in sharding.spec.mesh_axes):
         return sharding
-    declared = aval._sharding if type(aval) is ShapedArray else None
+    declared = aval.own_sharding
     if declared is None:
         return sharding.update(spec=sharding.spec.padded(aval.ndim)) if mesh.auto_axes else sharding
     # XLA may have chosen another sharding for a value without a sharding constraint.
