@@ -36,9 +36,9 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 # Lines of code that a room may have, and the reason of the last rise. "": the faces, and modules without a room.
 ROOM_LINES = {
-    "base": (3_785, "caches make their locks when something is stored"),
-    "partition": (1_145, "pages of shardings in notebooks"),
-    "ir": (2_850, "a protocol for each rule, values that are known while tracing"),
+    "base": (3_800, "caches make their locks when something is stored; immutable values"),
+    "partition": (1_155, "pages of shardings in notebooks; meshes and shardings refuse changes"),
+    "ir": (2_865, "a protocol for each rule, values that are known while tracing, shown names"),
     "hlo": (2_425, "simple programs are recognised by their text"),
     "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_795, "advice in messages"),
