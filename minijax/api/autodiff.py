@@ -15,6 +15,7 @@ from minijax.api.shapes import abstract
 from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
+from minijax.base.util import dir_without
 from minijax.ir import context
 from minijax.ir.body import (
     Flat,
@@ -257,6 +258,8 @@ def _pushed(
 
 class VJP:
     """The function from the result's cotangent to the arguments' cotangents, as a pytree of its residuals."""
+
+    __dir__ = dir_without("consts nonzeros out_avals refs unwanted")
 
     def __init__(self, fun, in_tree, out_tree, out_avals, nonzeros, jaxpr, unwanted, consts, refs=()):
         self.fun, self.in_tree, self.refs, self.unwanted = fun, in_tree, refs, unwanted

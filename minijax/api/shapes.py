@@ -129,7 +129,8 @@ class ShapeDtypeStruct:
     def __setattr__(self, name: str, value: Any) -> None:
         if not hasattr(self, name):
             raise AttributeError(f"'ShapeDtypeStruct' object has no attribute {name!r}")
-        raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects")
+        if getattr(self, name) != value:
+            raise RuntimeError(f"Cannot reassign attributes ({name}) of immutable ShapeDtypeStruct objects")
 
     def __reduce__(self) -> Any:
         return functools.partial(ShapeDtypeStruct, **self._fields()), ()

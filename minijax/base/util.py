@@ -13,6 +13,12 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
     return firsts, seconds
 
 
+def put(value: Any, **attributes: Any) -> None:
+    """Sets attributes of a value whose class refuses that."""
+    for name, attribute in attributes.items():
+        object.__setattr__(value, name, attribute)
+
+
 class ByKey:
     """Values that are equal if their types and keys are equal; the constructor sets the key by `identify`.
 
@@ -22,7 +28,7 @@ class ByKey:
     __slots__ = ("_key", "_hash")
 
     def identify(self, *key: Any) -> None:
-        self._key, self._hash = key, hash(key)
+        put(self, _key=key, _hash=hash(key))
 
     def __eq__(self, other):
         if type(other) is not type(self):
@@ -34,9 +40,15 @@ class ByKey:
 
 
 class Immutable:
-    """A base class of values that need not be copied: a copy is the object itself."""
+    """A base class of values that cannot be changed, hence need not be copied: constructors use `put`."""
 
     __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable: cannot delete {name!r}")
 
     def __copy__(self):
         return self

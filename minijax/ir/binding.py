@@ -12,6 +12,11 @@ from minijax.ir.types import Aval, is_value, typeof
 from minijax.partition.meshes import abstract_context, explicit_meshes
 
 _MAX_MEMO = 4096
+# The attributes that jax's primitives have: completion shows them and not those of rules.
+_SHOWN = frozenset(
+    "abstract_eval bind bind_with_trace call_primitive def_abstract_eval def_effectful_abstract_eval def_impl "
+    "get_bind_params impl multiple_results name skip_canonicalization".split()
+)
 
 
 def programs_in(values: Iterable) -> Iterator[Any]:
@@ -34,6 +39,11 @@ class Binding:
     infer: Any
     effects: Any
     at_once: Any
+
+    def __dir__(self):
+        *users, root = [c for c in type(self).__mro__ if c.__module__.partition(".")[0] not in ("minijax", "jax")]
+        owners = [root, *users, self] if users else [root]
+        return sorted({name for owner in owners for name in vars(owner)} | _SHOWN)
 
     def __init__(self, name: str | None = None):
         if name is not None:

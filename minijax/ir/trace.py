@@ -11,7 +11,7 @@ import numpy as np
 from minijax.base import cache, config, dtypes, errors, source, stack
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
-from minijax.base.util import curry
+from minijax.base.util import curry, dir_without
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
 from minijax.ir.hitypes import AvalQDD
@@ -128,6 +128,10 @@ class Tracer(ArrayMethods):
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")
+    __dir__ = dir_without(
+        "addupdate bitcast block_until_ready concrete_value copy_to_host_async dim get is_concrete manual_axis_type "
+        "mat memory_space origin set swap weak_type"
+    )
     __hash__: Any = None
     __array_priority__ = 1000
 

@@ -13,7 +13,7 @@ import numpy as np
 from minijax.base import dims, dtypes
 from minijax.base.naming import known_as
 from minijax.base.source import hide_frames
-from minijax.base.util import Immutable, dir_without
+from minijax.base.util import Immutable, dir_without, put
 from minijax.partition.explicit import Entries, check_even, sharding_in_type, typed_sharding
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.meshes import abstract_context, axes_of
@@ -102,6 +102,7 @@ class ManualAxisType(Immutable):
     """
 
     __slots__ = ("varying", "unreduced", "reduced", "__weakref__")
+    __dir__ = dir_without("moved of reduction sets")
     varying: frozenset
     unreduced: frozenset
     reduced: frozenset
@@ -118,13 +119,9 @@ class ManualAxisType(Immutable):
         key = tuple([frozenset(axes) for axes in sets])
         if (found := _axis_types.get(key)) is None:
             new = object.__new__(cls)
-            for name, axes in zip(cls.__slots__, key, strict=False):
-                object.__setattr__(new, name, axes)
+            put(new, varying=key[0], unreduced=key[1], reduced=key[2])
             found = _axis_types.setdefault(key, new)
         return found
-
-    def __setattr__(self, name, value):
-        raise AttributeError(f"cannot assign to field {name!r}")
 
     @property
     def sets(self) -> tuple[frozenset, frozenset, frozenset]:
@@ -213,8 +210,7 @@ class ShapedArray(AbstractValue):
             return interned
         return _intern(shape, dtype, weak_type, sharding, manual_axis_type, memory_space)
 
-    def __setattr__(self, name, value):
-        raise AttributeError(f"ShapedArray is immutable: cannot set {name!r}")
+    __setattr__, __delattr__ = Immutable.__setattr__, Immutable.__delattr__
 
     def __reduce__(self):
         named = dict(sharding=self.sharding, manual_axis_type=self.manual_axis_type, memory_space=self.memory_space)

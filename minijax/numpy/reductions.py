@@ -774,6 +774,7 @@ def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
         """
         check_out(name, out)
         (a,), where = arrays(name, a), checked_mask(name, where)
+        dtype = dtypes.requested_dtype(dtype, "nanprod")  # jax names it for both
         return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
 
     return jitted(static=("axis", "dtype", "keepdims"))(

@@ -349,7 +349,7 @@ class _IndexUpdateRef:
 
     set = _updating("set", "A copy of `x` with `x[index]` set to `values`.")
     add = _updating("add", "A copy of `x` with `values` added at `index`, repeatedly where indices repeat.")
-    subtract = sub = _updating("subtract", "A copy of `x` with `values` subtracted at `index`.")
+    subtract = _updating("subtract", "A copy of `x` with `values` subtracted at `index`.")
     multiply = mul = _updating("multiply", "A copy of `x` with `x[index]` multiplied by `values`.")
     min = _updating("min", "A copy of `x` with the smaller of `x[index]` and `values` at `index`.")
     max = _updating("max", "A copy of `x` with the greater of `x[index]` and `values` at `index`.")

@@ -18,7 +18,7 @@ import numpy as np
 from minijax.base import config, html
 from minijax.base.naming import known_as
 from minijax.base.thread import entered, thread
-from minijax.base.util import ByKey, Immutable, dir_without
+from minijax.base.util import ByKey, Immutable, dir_without, put
 
 
 @known_as("jax._src.mesh.AxisType")
@@ -124,7 +124,7 @@ class PartitionSpec(ByKey, Immutable):
     @classmethod
     def _interned(cls, key):
         self = object.__new__(cls)
-        self._partitions, self.unreduced, self.reduced = key
+        put(self, _partitions=key[0], unreduced=key[1], reduced=key[2])
         self.identify(*key)
         if self.unreduced & self.reduced:
             raise ValueError(
@@ -278,6 +278,7 @@ class BaseMesh(Immutable):
     axis_names: tuple
     axis_sizes: tuple[int, ...]
     axis_types: tuple[AxisType, ...]
+    size: Any
     __dir__ = dir_without("has_axes_of identify")
 
     @property
@@ -437,16 +438,15 @@ class AbstractMesh(ByKey, BaseMesh):
         *,
         abstract_device: AbstractDevice | None = None,
     ):
-        self.axis_sizes = tuple(axis_sizes)
-        self.axis_names = _axis_names(axis_names)
+        put(self, axis_sizes=tuple(axis_sizes), axis_names=_axis_names(axis_names))
         if len(self.axis_sizes) != len(self.axis_names):
             raise ValueError(
                 f"AbstractMesh: axis_sizes has length {len(self.axis_sizes)} "
                 f"but axis_names has length {len(self.axis_names)}"
             )
-        self.axis_types = _axis_types(axis_types, self.axis_names, "AbstractMesh")
-        self.abstract_device = abstract_device
-        self.size = math.prod(self.axis_sizes) if self.axis_names else 0
+        size = math.prod(self.axis_sizes) if self.axis_names else 0
+        axis_types = _axis_types(axis_types, self.axis_names, "AbstractMesh")
+        put(self, axis_types=axis_types, abstract_device=abstract_device, size=size)
         self.identify(self.axis_sizes, self.axis_names, self.axis_types, abstract_device)
 
     abstract_mesh = property(lambda self: self)
@@ -535,10 +535,9 @@ class Mesh(BaseMesh, contextlib.ContextDecorator):
             mesh = _meshes.get(key)
             if mesh is None:
                 mesh = object.__new__(cls)
-                mesh.devices = devices.astype(object)
+                put(mesh, devices=devices.astype(object), axis_names=axis_names, axis_types=axis_types, _hash=hash(key))
                 mesh.devices.flags.writeable = False
-                mesh.axis_names, mesh.axis_types, mesh._hash = axis_names, axis_types, hash(key)
-                mesh._flat_devices_tuple = () if mesh.empty else tuple(mesh.devices.flat)
+                put(mesh, _flat_devices_tuple=() if mesh.empty else tuple(mesh.devices.flat))
                 _meshes[key] = mesh
             return mesh
 

@@ -13,7 +13,7 @@ import numpy as np
 from minijax.base import cache, html
 from minijax.base.naming import known_as
 from minijax.base.native import replicated, tiles_of
-from minijax.base.util import ByKey, dir_without
+from minijax.base.util import ByKey, dir_without, put
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
     UNCONSTRAINED,
@@ -257,8 +257,7 @@ class NamedSharding(ByKey, Sharding):
         if not isinstance(spec, PartitionSpec):
             raise AttributeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}")
         _check_spec(mesh, spec)
-        self.mesh, self.spec = mesh, spec
-        self._logical_device_ids = _logical_device_ids
+        put(self, mesh=mesh, spec=spec, _logical_device_ids=_logical_device_ids)
         if self._is_concrete:
             self._memory_kind = _check_memory_kind(mesh._flat_devices_tuple[0], memory_kind)
         else:
@@ -268,6 +267,17 @@ class NamedSharding(ByKey, Sharding):
                     f"Got invalid memory kind: {memory_kind}. Valid ones are: {', '.join(_ABSTRACT_KINDS)}"
                 )
         self.identify(mesh, spec, self._memory_kind, _logical_device_ids)
+
+    # Other attributes can be set, as in jax.
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("mesh", "spec"):
+            raise AttributeError(f"property {name!r} of 'NamedSharding' object has no setter")
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in ("mesh", "spec"):
+            raise AttributeError(f"property {name!r} of 'NamedSharding' object has no deleter")
+        super().__delattr__(name)
 
     _is_concrete = property(lambda self: type(self.mesh) is Mesh and not self.mesh.empty)
 

@@ -8,7 +8,7 @@ import pickle
 
 import numpy as np
 import pytest
-from compare import ours, run_on, same, theirs
+from compare import ended, ours, run_on, same, theirs
 
 pytestmark = pytest.mark.oracle
 
@@ -50,6 +50,8 @@ custom_jvp       jax.custom_jvp(f)
 custom_vjp       jax.custom_vjp(f)
 linear           jax.linearize(f, x)[1]
 pullback         jax.vjp(f, x)[1]
+primitive        jax.lax.sin_p
+loop_primitive   jax.lax.scan_p
 tree             jax.tree.structure((1, {"a": 2}))
 partial          jax.tree_util.Partial(f, 1)
 dict_key         jax.tree_util.DictKey("a")
@@ -126,7 +128,8 @@ ASKED = {
 # Objects whose attributes that completion shows are all jax's; of others, some are not.
 COMPLETED = (
     "spec mesh abstract_mesh named single reference jaxpr equation type weak_type key_type custom_jvp custom_vjp array at "
-    "description traced lowered shard exported partial"
+    "description traced lowered shard exported partial "
+    "key manual tracer dual batched pullback at_index primitive loop_primitive"
 ).split()
 
 # (object, question): why ours answers otherwise.
@@ -137,9 +140,11 @@ OTHER = {
     ("library_function", "pickle"): "is pickled by its name",
     ("custom_vjp", "copy"): "can be copied, as functions can",
     ("custom_vjp", "deep copy"): "can be copied, as functions can",
-    ("mesh", "a new attribute"): "new attributes are not refused",
-    ("abstract_mesh", "a new attribute"): "as mesh",
-    ("pullback", "a new attribute"): "as mesh",
+    ("pullback", "a new attribute"): "new attributes are not refused",
+    ("primitive", "deep copy"): "each primitive has a class of its own",
+    ("loop_primitive", "deep copy"): "as primitive",
+    ("primitive", "classes"): "elementwise operations can be called",
+    ("loop_primitive", "pickle"): "is pickled, as a class without functions is",
     ("density", "a new attribute"): "raises AttributeError, as frozen dataclasses do",
     ("reference", "a new attribute"): "has slots",
 }
@@ -181,3 +186,46 @@ def test_completion_shows_no_attributes_that_jax_lacks(name):
 
 def test_what_is_listed_as_other_is_there():
     assert {(name, question) for name, question in OTHER} <= {(n, q) for n in OBJECTS for q in ASKED}
+
+
+def test_what_users_add_to_a_primitive_is_shown():
+    def program(jax):
+        class Mine(importlib.import_module(f"{jax.__name__}.extend.core").Primitive):
+            def rule(self):
+                return self
+
+        mine = Mine("mine")
+        mine.other = 2
+        return [name in dir(mine) for name in ("rule", "other", "bind", "transposed")]
+
+    same(program)
+
+
+IMMUTABLE = dict(
+    line.split(None, 1)
+    for line in """
+P._partitions jax.P("x")
+P.unreduced jax.P("x")
+Mesh.axis_names mesh
+Mesh.note mesh
+AbstractMesh.axis_names mesh.abstract_mesh
+AbstractMesh.note mesh.abstract_mesh
+NamedSharding.spec jax.NamedSharding(mesh, jax.P("x"))
+NamedSharding.mesh jax.NamedSharding(mesh, jax.P("x"))
+ManualAxisType.varying jax.sharding.ManualAxisType(varying=frozenset("x"))
+ShapedArray.shape jax.typeof(1.0)
+ShapeDtypeStruct.sharding jax.ShapeDtypeStruct((2,), "float32")
+""".strip().splitlines()
+)
+
+
+@pytest.mark.parametrize("attribute", IMMUTABLE)
+def test_attributes_of_what_must_not_change_are_not_set_or_deleted(attribute):
+    name = attribute.split(".")[1]
+
+    def program(jax):
+        value = eval(IMMUTABLE[attribute], {"jax": jax, "mesh": jax.make_mesh((1,), ("x",))})
+        calls = lambda: setattr(value, name, None), lambda: delattr(value, name)
+        return [ended(call) for call in calls], pickled(value) if "mesh" not in IMMUTABLE[attribute] else ""
+
+    same(program)

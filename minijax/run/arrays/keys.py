@@ -5,6 +5,7 @@ from typing import Any, NoReturn
 
 from minijax.base import dtypes
 from minijax.base.naming import known_as
+from minijax.base.util import dir_without
 from minijax.ir import types
 from minijax.ir.types import ShapedArray
 from minijax.partition.shardings import NamedSharding
@@ -16,6 +17,7 @@ class PRNGKeyArray(ExtendedArray):
     """An array of random keys; its words are `jax.random.key_data(keys)`."""
 
     __slots__ = ("_used",)
+    __dir__ = dir_without("clone format is_ready platform tobytes tolist traceback weak_type")
 
     itemsize = property(lambda self: self._sig.aval.dtype.itemsize)
     nbytes = property(lambda self: self._sig.aval.size * self._sig.aval.dtype.itemsize)
