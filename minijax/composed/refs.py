@@ -279,7 +279,8 @@ def read_view(x: Any, path: Path, arrays: Sequence) -> Any:
 def _reaching(x: Any, index: Index) -> tuple[Any, Index]:
     """A value with zeros after the end of axes that a slice goes beyond, and the index of it."""
     ends = [e.start + (e.size - 1) * e.step + 1 if type(e) is Span else 0 for _, e in index.on_axes()]
-    beyond = [max(end - n, 0) for end, n in zip(ends, index.shape, strict=False)]
+    past = [end - n for end, n in zip(ends, index.shape, strict=False)]
+    beyond = [max(n, 0) if isinstance(n, int) else 0 for n in past]  # slices to symbolic ends are cut where they begin
     if not any(beyond):
         return x, index
     padding = [(0, n, 0) for n in [*beyond, *[0] * (x.ndim - len(beyond))]]
@@ -542,8 +543,9 @@ def _check_item(item: Any, size: int, checks_int: bool) -> None:
 
 
 def _start_of(item: slice, size: int) -> int:
-    """The start of a slice; 0 for a traced start, which the parser rejects."""
-    return item.indices(size)[0] if isinstance(item.start, int | np.integer | type(None)) else 0
+    """The start of a slice; 0 for one of symbolic sizes, and for a traced start, which the parser rejects."""
+    known = isinstance(item.start, int | np.integer | type(None)) and isinstance(size, int)
+    return slice(item.start, None).indices(size)[0] if known else 0
 
 
 def _axes_of(item: Any) -> int:

@@ -65,9 +65,11 @@ def lower_jaxpr(program: Program) -> Module:
     before, end = len(index) + len(ordered), len(ordered) + len(program.ins)
     main = _main(e, program, index, len(ordered), aliases, donors)
 
+    names = [f" loc({spell.string(port.name)})" for port in program.ins if port.name is not None]
+
     def located_head():
-        names = [f" loc({spell.string(port.name)})" for port in program.ins if port.name is not None]
-        return e.meshes.head_on_mesh(main.head([f"%arg{i}" for i in range(len(main.ins))], [""] * before + names))
+        shown = [" loc(unknown)"] * len(main.ins) if names_inner else [""] * before + names
+        return e.meshes.head_on_mesh(main.head([f"%arg{i}" for i in range(len(main.ins))], shown))
 
     def body(args):
         e.globals, args = dict(zip(leading, args, strict=False)), args[len(leading) :]
@@ -79,7 +81,10 @@ def lower_jaxpr(program: Program) -> Module:
 
     sizes = lambda args: _sizes(e, program.ins, args[before:])  # noqa: E731
     is_wrapped = program.variables or (program.for_export and ordered)
-    body = main.wrapped(e, body, len(index), program.variables, sizes) if is_wrapped else body
+    names_inner = bool(is_wrapped and program.for_export)  # an exported program is always written with locations
+    if is_wrapped:
+        unnamed = [" loc(unknown)"] * (before + len(program.variables))
+        body = main.wrapped(e, body, len(index), program.variables, sizes, (*unnamed, *names) if names_inner else ())
     e.function(main.head, len(main.ins), body, main.outs)
     e.functions[0][0] = e.meshes.head_on_mesh(e.functions[0][0])
     e.marks.append((e.functions[0], 1, len(e.functions[0]) - 1, e.function_context, None))
@@ -158,10 +163,13 @@ class _Main(NamedTuple):
         results = ", ".join([_with_attributes(t, d) for t, d in zip(self.outs, self.out_attrs, strict=True)])
         return f"  func.func {symbol}({', '.join(texts)}) -> ({results}) {{"
 
-    def wrapped(self, e: Emitter, body: Callable, at: int, variables: Sequence[str], sizes: Callable) -> Callable:
+    def wrapped(
+        self, e: Emitter, body: Callable, at: int, variables: Sequence[str], sizes: Callable, locations: Sequence[str]
+    ) -> Callable:
         """A body that calls a function with jax's name, which holds `body` and takes the dimension variables too.
 
-        They come before argument `at`; `sizes` emits their values, computed from the arguments.
+        They come before argument `at`; `sizes` emits their values, computed from the arguments. `locations` are those
+        of the function's arguments.
         """
         types, attrs = list(map(e.global_type, variables)), list(map(global_attributes, variables))
         inner = self._replace(
@@ -170,7 +178,8 @@ class _Main(NamedTuple):
 
         def call(args):
             callee = e.unique_symbol("_wrapped_jax_export_main")
-            e.function(lambda names: inner.head(names, symbol=f"private {callee}"), len(inner.ins), body, self.outs)
+            head = lambda names: inner.head(names, locations, f"private {callee}")  # noqa: E731
+            e.function(head, len(inner.ins), body, self.outs)
             values = sizes(args) if variables else {}
             return e.call(callee, [*args[:at], *(values[v] for v in variables), *args[at:]], inner.ins, self.outs)
 

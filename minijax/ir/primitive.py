@@ -170,6 +170,7 @@ class Primitive(Binding):
 
     show_params: rules.ShowParams | None = None
     show_eqn: rules.ShowEqn | None = None
+    as_printed: rules.AsPrinted | None = None
 
     # ---- what every operation answers
 

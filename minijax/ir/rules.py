@@ -182,6 +182,12 @@ class ShowEqn(Protocol):
     def __call__(self, eqn: JaxprEqn, name: Any, /) -> Any: ...
 
 
+class AsPrinted(Protocol):
+    """Returns the equation that is printed in the place of an equation."""
+
+    def __call__(self, eqn: JaxprEqn, /) -> JaxprEqn: ...
+
+
 # ---- absent rules -----------------------------------------------------------------------------------
 
 _RULES = {

@@ -286,6 +286,8 @@ class _Printer:
 
     def eqn(self, eqn: Any) -> Iterator:
         custom = self.options.custom_pp_eqn_rules
+        if custom and eqn.primitive.as_printed is not None:
+            eqn = eqn.primitive.as_printed(eqn)
         if custom and (show := eqn.primitive.show_eqn) is not None:
             text = show(eqn, self.name)
             yield text if self.options.use_color else _MARKS.sub("", text)

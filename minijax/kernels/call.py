@@ -276,7 +276,7 @@ def _flat_specs(name: str, specs: Any, of: str, treedef: Any) -> list:
     if found != treedef:
         differences = list(tree.equality_errors_pytreedef(found, treedef))
         lines = [
-            f"    * `{name}{tree.keystr(path)}` is a {mine} but `{of}{tree.keystr(path)}` is a {theirs}, so {why}"
+            f"    * at {tree.keystr(path) or 'the root'}, `{name}` is a {mine} but `{of}` is a {theirs}, so {why}"
             for path, mine, theirs, why in differences
         ]
         raise ValueError(

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minijax.api.export.checks import DisabledSafetyCheck
+from minijax.api.export.exporting import exported_of
 from minijax.api.jit import jit
+from minijax.kernels.symbolic import pallas_export_experimental
+
+_UNCHECKED = DisabledSafetyCheck.custom_call("tpu_custom_call")
 
 
 def lower_as_mlir(
@@ -22,7 +27,7 @@ def lower_as_mlir(
     Args:
       f: function of arrays, jitted or not.
       *args: arguments, arrays or `jax.ShapeDtypeStruct`s.
-      dynamic_shapes: whether blocks may have symbolic sizes, which they may not here.
+      dynamic_shapes: whether blocks may have symbolic sizes; the module is then that of an exported program.
       device: device whose platform the module is for.
       static_argnames: names of static arguments.
       platforms: names of platforms; "tpu" by default.
@@ -31,8 +36,6 @@ def lower_as_mlir(
     Returns:
       A text.
 
-    Raises NotImplementedError for `dynamic_shapes`.
-
     Example:
         >>> def double(x_ref, o_ref):
         ...     o_ref[...] = 2 * x_ref[...]
@@ -40,9 +43,10 @@ def lower_as_mlir(
         >>> "tpu_custom_call" in pl.lower_as_mlir(pl.pallas_call(double, x), x)
         True
     """
-    if dynamic_shapes:
-        raise NotImplementedError("lower_as_mlir: blocks of symbolic sizes cannot be lowered; give the sizes")
     if platforms is None:
         platforms = ("tpu",) if device is None else (device.platform,)
-    traced = jit(f, static_argnames=tuple(static_argnames)).trace(*args, **kwargs)
+    with pallas_export_experimental(dynamic_shapes):
+        traced = jit(f, static_argnames=tuple(static_argnames)).trace(*args, **kwargs)
+        if dynamic_shapes:
+            return exported_of(traced, tuple(platforms), [_UNCHECKED]).mlir_module()
     return traced.lower(lowering_platforms=tuple(platforms)).as_text(debug_info=True)

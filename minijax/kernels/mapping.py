@@ -15,6 +15,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray
+from minijax.kernels import symbolic
 from minijax.kernels.blocks import (
     BlockDim,
     Blocked,
@@ -163,10 +164,11 @@ def block_mapping(
     if spec is None or spec is no_block_spec:
         spec = BlockSpec()
     dims = tuple(map(Blocked, aval.shape)) if spec.block_shape is None else dims_of(spec.block_shape, origin)
-    if any(isinstance(size_of(d), SymbolicDim) for d in dims):
+    if any(isinstance(size_of(d), SymbolicDim) for d in dims) and not symbolic.are_allowed():
         raise ValueError(
             "shape polymorphism for Pallas does not support dynamically-shaped blocks. Block spec for "
-            f"{origin} has the block shape {dims}"
+            f"{origin} has the block shape {dims}. Kernels that are to be exported may have them within "
+            "`pl.pallas_export_experimental(dynamic_shapes=True)`."
         )
     if len(dims) != len(aval.shape):
         raise ValueError(

@@ -82,9 +82,8 @@ SHOWN = [seed for seed in range(120) if not kernels.generate(seed).transforms]
 
 
 def jaxpr_of(side, program: kernels.Program) -> str:
-    """The structure of the jaxpr, without the tree of an atomic operation's arguments, whose classes are ours."""
+    """The structure of the jaxpr."""
     text = compare.jaxpr_text(side, program.on(side, False), program.args)
-    text = re.sub(r"args_tree=PyTreeDef\(.*?\)\s+atomic_type", "atomic_type", text, flags=re.S)
     # `structure` numbers variables whose types are in lower case.
     return structure(text.replace("Ref<", "ref<").replace("Ref{", "ref<>{"))
 

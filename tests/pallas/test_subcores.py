@@ -26,7 +26,7 @@ def vector_mesh(plsc, **options):
 def kernel(jnp, pl, pltpu, plsc, body, *types, **options):
     """A kernel on vector subcores, with vectors of 8 elements as scratch."""
     out = pltpu.HBM((128,), jnp.float32)
-    scratch = [pltpu.VMEM((n,), jnp.dtype(d)) for n, d in types]
+    scratch = [pltpu.VMEM(n if isinstance(n, tuple) else (n,), jnp.dtype(d)) for n, d in types]
     options |= dict(mesh=vector_mesh(plsc), scratch_types=scratch)
     return pl.kernel(lambda x, o, *refs: body(plsc, *refs), out, **options)
 
@@ -57,7 +57,12 @@ def loop_with_a_carry(m, a):
     a[...] = last[1]["b"] + last[0].astype("float32")
 
 
-F, I = (8, "float32"), (8, "int32")  # noqa: E741
+def first(a):
+    """The first eight elements, as a view; jax's operations do not take whole references."""
+    return a.at[:8]
+
+
+F, I, LONG = (8, "float32"), (8, "int32"), (16, "float32")  # noqa: E741
 BODIES = {
     "cumsum": (do(lambda m, a: m.cumsum(a[...])), F),
     "cumsum_int": (do(lambda m, a: m.cumsum(a[...])), I),
@@ -82,6 +87,15 @@ BODIES = {
         F,
     ),
     "unpack": (do(lambda m, a: m.unpack(a[...], format=m.PackFormat.INTERLEAVED)), (16, "bfloat16")),
+    "add": (do(lambda m, a: m.addupdate(first(a), a[:8])), LONG),
+    "add_to_all": (do(lambda m, a: m.addupdate(a.at[...], a[...])), LONG),
+    "add_compressed": (do(lambda m, a: m.addupdate_compressed(first(a), a[:8], mask=a[:8] > 0)), LONG),
+    "store_compressed": (do(lambda m, a: m.store_compressed(first(a), a[:8], mask=a[:8] > 0)), LONG),
+    "store_compressed_in_a_row": (
+        do(lambda m, a: m.store_compressed(a.at[1], a[0], mask=a[0] > 0)),
+        ((2, 8), "float32"),
+    ),
+    "load_expanded": (do(lambda m, a: m.load_expanded(first(a), mask=a[:8] > 0)), LONG),
     "barrier": (do(lambda m: m.subcore_barrier()),),
     "parallel_loop": (loop, F),
     "parallel_loop_with_a_carry": (loop_with_a_carry, F),
@@ -96,6 +110,84 @@ def test_jaxprs(name):
         compare.same_jaxpr(
             lambda jax, jnp, lax, pl, pltpu, plsc: jax.jit(kernel(jnp, pl, pltpu, plsc, body, *types), inline=True), X
         )
+
+
+FETCHES = {
+    "element": ((2,), lambda m, lax, a: m.fetch_and_add(a.at[0], 1, subcore_id=2)),
+    "scalar": ((), lambda m, lax, a: m.fetch_and_add(a, a[...] * 2, subcore_id=lax.axis_index("s"))),
+    "read": ((2,), lambda m, lax, a: m.fetch_and_add(a.at[a[1]], a[0], subcore_id=a[1])),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", FETCHES)
+def test_jaxprs_of_sums_on_other_subcores(name):
+    shape, body = FETCHES[name]
+
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        def run(x, o, a):
+            body(plsc, lax, a)
+
+        scratch = [pltpu.SMEM(shape, jnp.int32)]
+        return jax.jit(pl.kernel(run, x_type(jax), mesh=vector_mesh(plsc), scratch_types=scratch), inline=True)
+
+    with compare.on_both(on_v6e):
+        compare.same_jaxpr(program, X)
+
+
+def x_type(jax):
+    return jax.ShapeDtypeStruct((128,), "float32")
+
+
+REFUSED = {
+    "value_of_another_shape": (lambda m, a, b: m.addupdate(first(a), a[:4]), ["Value must have shape (8,), got (4,)"]),
+    "value_of_another_dtype": (lambda m, a, b: m.addupdate(first(a), b[:8]), ["must have the same dtype"]),
+    "mask_of_another_shape": (
+        lambda m, a, b: m.store_compressed(first(a), a[:8], mask=a[:4] > 0),
+        ["Mask must have shape (8,), got (4,)"],
+    ),
+    "mask_of_another_dtype": (lambda m, a, b: m.load_expanded(first(a), mask=b[:8]), ["Mask must be a boolean array"]),
+    "fetch_from_an_array": (lambda m, a, b: m.fetch_and_add(b, 1, subcore_id=0), ["Expected a scalar ref"]),
+    "fetch_of_floats": (lambda m, a, b: m.fetch_and_add(a.at[0], 1, subcore_id=0), ["Only int32 refs are supported"]),
+    "fetch_from_vector_memory": (
+        lambda m, a, b: m.fetch_and_add(b.at[0], 1, subcore_id=0),
+        ["Only refs in SMEM memory space are supported"],
+    ),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    body, phrases = REFUSED[name]
+
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        f = kernel(jnp, pl, pltpu, plsc, do(body), LONG, (16, "int32"))
+        return lambda: jax.make_jaxpr(f)(X)
+
+    with compare.on_both(on_v6e):
+        compare.same_refusal(program, phrases)
+
+
+@pytest.mark.oracle
+def test_a_float_is_not_added_to_an_integer():
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        def run(x, o, a):
+            plsc.fetch_and_add(a, 1.5, subcore_id=0)
+
+        scratch = [pltpu.SMEM((), jnp.int32)]
+        f = pl.kernel(run, x_type(jax), mesh=vector_mesh(plsc), scratch_types=scratch)
+        return lambda: jax.make_jaxpr(f)(X)
+
+    with compare.on_both(on_v6e):
+        compare.same_refusal(program, ["The value must be a scalar of the same type as the ref (int32)"])
+
+
+def test_indices_are_no_index_of_a_reference():
+    indices = plsc.Indices(np.arange(3), ignored_value=-1)
+    assert indices.ignored_value == -1
+    with pytest.raises(NotImplementedError, match="use plsc.load_gather"):
+        jax.new_ref(jnp.zeros(8))[indices]
 
 
 @pytest.mark.oracle
@@ -169,10 +261,10 @@ def test_kernels_need_no_device_to_be_traced_and_are_not_compiled():
     assert "masked_cumsum" in str(jax.make_jaxpr(f)(X))
     with pytest.raises(NotImplementedError, match="kernels are compiled for TensorCores only"):
         jax.jit(f).trace(X).lower(lowering_platforms=("tpu",))
+    with pytest.raises(NotImplementedError, match="swap cannot be interpreted"):
+        kernel(jnp, pl, pltpu, plsc, BODIES["add"][0], LONG, interpret=True)(X)
     with pytest.raises(NotImplementedError, match="an operation of SparseCores"):
         kernel(jnp, pl, pltpu, plsc, BODIES["cumsum"][0], F, interpret=True)(X)
-    with pytest.raises(NotImplementedError, match="tpu_sc.fetch_and_add is not there"):
-        plsc.fetch_and_add()
 
 
 @pytest.mark.oracle

@@ -22,6 +22,7 @@ minijax.kernels.operations.tpu: delay
 minijax.kernels.operations.values: broadcast_to multiple_of reciprocal
 minijax.kernels.parameters: CompilerParams
 minijax.kernels.primitive: pallas_call_p
+minijax.kernels.symbolic: pallas_export_experimental
 minijax.primitives.gather_dims: Slice
 """,
     ("fuser", "mosaic_gpu", "ops", "tpu", "tpu_sc", "triton"),
@@ -36,9 +37,6 @@ minijax.kernels.operations.helpers: debug_checks_enabled=enable_debug_checks
     missing={
         "jax.experimental.pallas.{0} is not there: memory that outlives a kernel is an operand.": """
         get_global
-    """,
-        "jax.experimental.pallas.{0} is not there: kernels with symbolic sizes are exported by jax.export.": """
-        pallas_export_experimental
-    """,
+    """
     },
 )

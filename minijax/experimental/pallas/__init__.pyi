@@ -58,6 +58,7 @@ from minijax.kernels.operations.values import multiple_of as multiple_of
 from minijax.kernels.operations.values import reciprocal as reciprocal
 from minijax.kernels.parameters import CompilerParams as CompilerParams
 from minijax.kernels.primitive import pallas_call_p as pallas_call_p
+from minijax.kernels.symbolic import pallas_export_experimental as pallas_export_experimental
 from minijax.primitives.gather_dims import Slice as Slice
 from typing import Any
 from typing_extensions import deprecated
@@ -88,4 +89,3 @@ def dot(
 ) -> Any: ...
 debug_checks_enabled: Option
 get_global: Any
-pallas_export_experimental: Any

@@ -15,7 +15,7 @@ from minijax.ir.types import ShapedArray
 from minijax.kernels.grid import INDEX, dynamic_grid_dim
 from minijax.kernels.mapping import BlockMapping, GridMapping
 from minijax.kernels.memory import is_semaphore
-from minijax.kernels.mosaic import einshape, elementwise, random, shapes, transfers
+from minijax.kernels.mosaic import einshape, elementwise, random, shapes, sizes, transfers
 from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
@@ -31,7 +31,12 @@ _INT32 = np.dtype(np.int32)
 
 
 def kernel_module(
-    jaxpr: Any, mapping: GridMapping, name: str, compiler_params: Any = None, mesh: Mapping[str, int] | None = None
+    jaxpr: Any,
+    mapping: GridMapping,
+    name: str,
+    compiler_params: Any = None,
+    mesh: Mapping[str, int] | None = None,
+    module_attributes: str = "",
 ) -> str:
     """The module of a kernel as text. Raises NotImplementedError for an operation that Mosaic does not have."""
     k = Kernel(dict(mesh or {}))
@@ -42,22 +47,22 @@ def kernel_module(
     avals[count : count + len(blocks)] = [block.ref_aval for block in blocks]
     types = {i: type_of_memory(avals[i]) for i in others}
     types |= {count + i: block_type(block) for i, block in enumerate(blocks)}
-    sizes = [n if isinstance(n, int) else None for n in mapping.grid]
+    steps = [n if isinstance(n, int) else None for n in mapping.grid]
 
     def body(*args):
-        ids, refs = args[: len(sizes)], args[len(sizes) :]
+        ids, refs = args[: len(steps)], args[len(steps) :]
         unseen = {count + i: hidden(block) for i, block in enumerate(blocks)}
         operands = [memory(r, a, unseen.get(i)) for i, (r, a) in enumerate(zip(refs, avals, strict=True))]
-        k.grid = Grid(ids, sizes, mapping.vmapped_dims, mapping.grid_names or ())
+        k.grid = Grid(ids, steps, mapping.vmapped_dims, mapping.grid_names or ())
         k.values(jaxpr, operands)
         return []
 
     ordered = [types[i] for i in range(len(avals))]
     head = f"func.func {spell.symbol(name)}"
     spelled = spell.dictionary(attributes(mapping, compiler_params))
-    k.function(head, [I32] * len(sizes) + ordered, body, "func.return", attributes=spelled)
+    k.function(head, [I32] * len(steps) + ordered, body, "func.return", attributes=spelled)
     write_transforms(k, mapping)
-    return k.module()
+    return k.module(attributes=module_attributes)
 
 
 def lower(
@@ -77,7 +82,8 @@ def lower(
         )
     check_blocks(mapping, where)
     name = function_name(params["name"] or jaxpr.debug_info.func_name)
-    text = kernel_module(jaxpr, mapping, name, options, mesh)
+    fixed, notes = sizes.without_symbolic((jaxpr, mapping), ins, where)
+    text = kernel_module(*fixed, name, options, mesh, notes)
     if params["debug"]:
         text = mosaic_text(text, "canonicalize,cse")
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")

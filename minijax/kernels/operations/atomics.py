@@ -11,6 +11,7 @@ from minijax.composed.refs import RefIndexer
 from minijax.ir.types import typeof
 from minijax.kernels.operations.base import KernelOperation, store, type_of, value_of
 from minijax.kernels.operations.masked import fitting
+from minijax.kernels.operations.trees import mark, printed, printed_view
 from minijax.numpy.shaping import broadcast_to
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
@@ -47,6 +48,12 @@ class AtomicRmw(KernelOperation):
     name = "atomic_rmw"
     writes = True
 
+    def as_printed(self, eqn):
+        view, value, mask = self.arguments(eqn.invars, eqn.params)
+        ref, leaves, tree_text = printed_view(view)
+        tree_text = f"PyTreeDef((*, {tree_text}, *, {mark(mask)}))"
+        return printed(eqn, [ref, *leaves, value, mask], args_tree=tree_text)
+
     def result_types(self, view, value, mask, **params):
         return [type_of(view).update(weak_type=False)]
 
@@ -68,6 +75,9 @@ class AtomicCas(KernelOperation):
     name = "atomic_cas"
     writes = True
 
+    def as_printed(self, eqn):
+        return eqn.replace(params={})
+
     def result_types(self, view, cmp, value):
         return [type_of(view).update(weak_type=False)]
 
@@ -83,7 +93,7 @@ atomic_rmw_p, atomic_cas_p = AtomicRmw(), AtomicCas()
 def _atomic(kind: AtomicOpType, ref: Any, idx: Any, val: Any, mask: Any) -> Any:
     """Binds the operation. Raises ValueError for a dtype that it does not have, or a value or mask of another shape."""
     name = f"atomic_{kind.value}"
-    view = RefIndexer(ref)[idx]
+    view = ref if idx == () else RefIndexer(ref)[idx]
     aval = type_of(view)
     if aval.dtype in (np.float16,) and kind is not AtomicOpType.ADD:
         raise ValueError(f"`{name}` does not support f16.")

@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.api.checkify_errors import check
 from minijax.base import config, tree
+from minijax.base.symbolic.dimension import SymbolicDim
 from minijax.composed.callbacks.debugging import debug_print as print_values
 from minijax.composed.refs import new_ref
 from minijax.higher.cond import cond
@@ -104,7 +105,7 @@ def cdiv(a: Any, b: Any) -> Any:
         >>> pl.cdiv(5, 2)
         3
     """
-    if isinstance(a, int) and isinstance(b, int):
+    if isinstance(a, int | SymbolicDim) and isinstance(b, int | SymbolicDim):
         return (a + b - 1) // b
     return div(a + (b - 1), b)
 

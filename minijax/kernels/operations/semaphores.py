@@ -13,6 +13,7 @@ from minijax.ir.types import ShapedArray
 from minijax.kernels.grid import INDEX
 from minijax.kernels.memory import SemaphoreType, TpuMemorySpace, is_semaphore
 from minijax.kernels.operations.base import KernelOperation, store, text_of, type_of, value_of
+from minijax.kernels.operations.trees import printed, printed_view
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, sub
 from minijax.primitives.moving import as_array_or_constant
@@ -35,6 +36,10 @@ class SemaphoreRead(KernelOperation):
 
     def result_types(self, view):
         return [INDEX]
+
+    def as_printed(self, eqn):
+        ref, leaves, tree_text = printed_view(*self.arguments(eqn.invars, eqn.params))
+        return printed(eqn, [ref, *leaves], args_tree=f"PyTreeDef([*, {tree_text}])")
 
     def performed(self, view):
         return [convert(as_array_or_constant(value_of(view)), np.dtype(np.int32))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import DTypeLike
+from minijax.composed.refs import parts_of
 from minijax.higher.fori_loop import fori_loop
 from minijax.ir.body import Flat, argument_names, as_consts, signature_of, source_of, trace_flat
 from minijax.ir.jaxpr import DebugInfo
@@ -20,6 +22,7 @@ from minijax.kernels.grid import INDEX
 from minijax.kernels.operations.base import KernelOperation, type_of
 from minijax.kernels.operations.helpers import cdiv
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
+from minijax.kernels.operations.trees import mark, printed, printed_view
 from minijax.primitives.convert import convert
 from minijax.primitives.moving import as_array_or_constant, filled
 from minijax.transforms.discharge import DischargeableCall
@@ -159,20 +162,82 @@ class ParallelLoop(DischargeableCall):
 
 
 class SubcoreGather(KernelOperation):
-    """The elements of a reference at indices: (reference, views, indices, mask or None)."""
+    """The elements of a reference at indices: (view, indices, mask or None)."""
 
     name = "gather"
     tree_param = "tree"
 
-    def result_types(self, ref, views, indices, mask):
-        return [ShapedArray(indices[0].shape, type_of(ref).dtype)]
+    def result_types(self, view, indices, mask):
+        return [ShapedArray(indices[0].shape, type_of(view).dtype)]
+
+    def as_printed(self, eqn):
+        view, indices, mask = self.arguments(eqn.invars, eqn.params)
+        ref, leaves, text = printed_view(view)
+        text = f"PyTreeDef((*, {text}, [{', '.join('*' * len(indices))}], {mark(mask)}))"
+        return printed(eqn, [ref, *leaves, *indices, mask], tree=text)
 
 
 class SubcoreScatter(KernelOperation):
-    """Stores or adds to the elements of a reference: (reference, views, indices, value, mask or None)."""
+    """Stores or adds to the elements of a reference: (view, indices, value, mask or None)."""
 
     name = "scatter"
     tree_param = "tree"
+    writes = True
+
+    def as_printed(self, eqn):
+        view, indices, value, mask = self.arguments(eqn.invars, eqn.params)
+        ref, leaves, text = printed_view(view)
+        text = f"PyTreeDef((*, {text}, [{', '.join('*' * len(indices))}], *, {mark(mask)}))"
+        return printed(eqn, [ref, *leaves, *indices, value, mask], tree=text)
+
+
+class SubcoreLoad(KernelOperation):
+    """The first elements of a view, at the places of flags that are set: (view, flags)."""
+
+    name = "load"
+    tree_param = "tree"
+    reads_only = True
+
+    def result_types(self, view, mask, **params):
+        return [type_of(view).update(weak_type=False)]
+
+    def as_printed(self, eqn):
+        view, mask = self.arguments(eqn.invars, eqn.params)
+        ref, leaves, text = printed_view(view)
+        return printed(eqn, [ref, *leaves, mask], has_mask=True, tree=f"PyTreeDef({text})")
+
+
+class SubcoreSwap(KernelOperation):
+    """Stores or adds the elements whose flags are set to the first of a view: (view, value, flags or None)."""
+
+    name = "swap"
+    tree_param = "tree"
+    writes = True
+
+    def result_types(self, view, value, mask, **params):
+        return [type_of(view).update(weak_type=False)]
+
+    def as_printed(self, eqn):
+        view, value, mask = self.arguments(eqn.invars, eqn.params)
+        ref, leaves, text = printed_view(view)
+        operands = [ref, value, *leaves, mask]
+        shown = eqn.replace(params={"add": eqn.params["add"]})
+        return printed(shown, operands, has_mask=mask is not None, tree=f"PyTreeDef({text})")
+
+
+class FetchAndAdd(KernelOperation):
+    """Adds to an integer of another subcore, and returns the old one: (view, value, subcore)."""
+
+    name = "sc_fetch_and_add"
+    writes = True
+
+    def result_types(self, view, value, subcore_id):
+        return [type_of(view).update(weak_type=False)]
+
+    def as_printed(self, eqn):
+        view, value, subcore_id = self.arguments(eqn.invars, eqn.params)
+        ref, leaves, _ = printed_view(view)
+        return printed(eqn.replace(params={}), [ref, value, *leaves, subcore_id])
 
 
 masked_cumsum_p, masked_cummax_p = MaskedScan("masked_cumsum"), MaskedScan("masked_cummax")
@@ -181,6 +246,7 @@ all_reduce_population_count_p = MaskAllReduce("all_reduce_population_count")
 bitcast_p, barrier_p = SubcoreBitcast(), SubcoreBarrier()
 masked_sort_p, unique_p, pack_p, unpack_p = MaskedSort(), Unique(), Pack(), Unpack()
 gather_p, scatter_p, parallel_loop_p = SubcoreGather(), SubcoreScatter(), ParallelLoop()
+load_p, swap_p, fetch_and_add_p = SubcoreLoad(), SubcoreSwap(), FetchAndAdd()
 
 
 def _scanned(function: str, primitive: Primitive, x: Any, mask: Any) -> Any:
@@ -331,7 +397,7 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any = None) -> Any:
 
     Raises ValueError unless there is a vector for each dimension.
     """
-    return gather_p.call(ref, (), _check_indices(ref, indices), mask)[0]
+    return gather_p.call(ref, _check_indices(ref, indices), mask)[0]
 
 
 def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None) -> None:
@@ -345,12 +411,124 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None)
 
     Raises ValueError unless there is a vector for each dimension.
     """
-    scatter_p.call(ref, (), _check_indices(ref, indices), x, mask, add=False)
+    scatter_p.call(ref, _check_indices(ref, indices), x, mask, add=False)
 
 
 def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None) -> None:
     """Adds the elements of a vector to those of a reference. Arguments: as `plsc.store_scatter`."""
-    scatter_p.call(ref, (), _check_indices(ref, indices), x, mask, add=True)
+    scatter_p.call(ref, _check_indices(ref, indices), x, mask, add=True)
+
+
+def _swapped(function: str, ref: Any, x: Any, mask: Any, add: bool) -> None:
+    aval, x = type_of(ref), as_array_or_constant(x)
+    _check_mask(function, aval, mask)
+    given = typeof(x)
+    if given.shape != aval.shape:
+        raise ValueError(f"{function}: Value must have shape {aval.shape}, got {given.shape}")
+    if given.dtype != aval.dtype:
+        raise TypeError(f"{function}: Ref and value must have the same dtype, got {aval.dtype} and {given.dtype}")
+    swap_p.call(ref, x, mask, add=add)
+
+
+def _check_mask(function: str, aval: Any, mask: Any) -> None:
+    kind = None if mask is None else typeof(mask)
+    if kind is not None and kind.shape != aval.shape:
+        raise ValueError(f"{function}: Mask must have shape {aval.shape}, got {kind.shape}")
+    if kind is not None and kind.dtype != np.bool_:
+        raise TypeError(f"{function}: Mask must be a boolean array, got {kind.dtype}")
+
+
+def load_expanded(ref: Any, *, mask: Any) -> Any:
+    """Returns the first elements of a reference in turn, at the places where a flag is set.
+
+    Args:
+      ref: reference, or a view of one.
+      mask: flags of the same shape.
+
+    Returns:
+      An array of the same shape, whose elements where the flag is not set are undefined.
+
+    Raises:
+      ValueError: for a mask of another shape.
+      TypeError: for a mask of another dtype.
+    """
+    _check_mask("load_expanded", type_of(ref), mask)
+    return load_p.call(ref, mask)[0]
+
+
+def store_compressed(ref: Any, x: Any, *, mask: Any) -> None:
+    """Stores the elements of an array whose flags are set, in turn, from the first element of a reference on.
+
+    Args:
+      ref: reference, or a view of one.
+      x: array of the same shape and dtype.
+      mask: flags of the same shape.
+
+    Raises:
+      ValueError: for an array or a mask of another shape.
+      TypeError: for an array or a mask of another dtype.
+    """
+    _swapped("store_compressed", ref, x, mask, False)
+
+
+def addupdate(ref: Any, x: Any) -> None:
+    """Adds an array to a reference at once. Arguments and errors: as `plsc.store_compressed`."""
+    _swapped("addupdate", ref, x, None, True)
+
+
+def addupdate_compressed(ref: Any, x: Any, *, mask: Any) -> None:
+    """Adds the elements of an array whose flags are set. Arguments and errors: as `plsc.store_compressed`."""
+    _swapped("addupdate_compressed", ref, x, mask, True)
+
+
+def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
+    """Adds to an integer in the scalar memory of another vector subcore.
+
+    Args:
+      x_ref: reference to an int32 scalar, or a view of one.
+      value: scalar of int32.
+      subcore_id: number of the subcore.
+
+    Returns:
+      The integer before.
+
+    Raises:
+      NotImplementedError: for a reference to another dtype.
+      ValueError: for a reference to an array or in another memory, or another value.
+    """
+    aval, value = type_of(x_ref), as_array_or_constant(value)
+    if aval.dtype != np.int32:
+        raise NotImplementedError(f"fetch_and_add: Only int32 refs are supported, but got {aval.dtype}")
+    if aval.shape:
+        raise ValueError(f"fetch_and_add: Expected a scalar ref, but got x_ref.shape={aval.shape}.")
+    space = parts_of(x_ref)[0].aval.memory_space
+    if str(space) != "smem":
+        raise ValueError(f"fetch_and_add: Only refs in SMEM memory space are supported, but got one in {space}")
+    given = typeof(value)
+    if given.shape or given.dtype != np.int32:
+        raise ValueError(
+            "fetch_and_add: The value must be a scalar of the same type as the ref (int32), but got "
+            f"{given.str_short()}."
+        )
+    return fetch_and_add_p.call(x_ref, value, convert(as_array_or_constant(subcore_id), np.dtype(np.int32)))[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class Indices:
+    """Indices of elements that a copy reads or writes.
+
+    Args:
+      values: vector of integers, or a reference to one.
+      ignored_value: the index whose elements are left out; None: no index is.
+
+    As an index of a reference it is refused: copies that are told where to go by a reference are not there.
+    """
+
+    values: Any
+    ignored_value: int | None = None
+
+    def __index__(self) -> int:
+        raise NotImplementedError("plsc.Indices: copies of the elements at indices are not there; use plsc.load_gather")
 
 
 def sort_key_val(keys: Any, values: Any, *, mask: Any = None, descending: bool = False) -> Any:

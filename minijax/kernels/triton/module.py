@@ -81,7 +81,7 @@ def module_text(name: str, jaxpr: Any, mapping: Any, platform: str) -> str:
 
 def _check(mapping: Any) -> None:
     """Raises NotImplementedError for parts of a call that Triton does not have."""
-    if mapping.num_dynamic_grid_bounds:
+    if not all(isinstance(n, int) for n in mapping.grid):
         raise NotImplementedError("dynamic grid bounds not supported in the Triton backend")
     if mapping.num_index_operands:
         raise NotImplementedError("scalar prefetch not implemented in the Triton backend")
