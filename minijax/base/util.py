@@ -13,10 +13,13 @@ def unzip2(pairs: Iterable[tuple[Any, Any]]) -> tuple[tuple[Any, ...], tuple[Any
     return firsts, seconds
 
 
+_set = object.__setattr__
+
+
 def put(value: Any, **attributes: Any) -> None:
     """Sets attributes of a value whose class refuses that."""
-    for name, attribute in attributes.items():
-        object.__setattr__(value, name, attribute)
+    for name in attributes:
+        _set(value, name, attributes[name])
 
 
 class ByKey:
@@ -28,7 +31,8 @@ class ByKey:
     __slots__ = ("_key", "_hash")
 
     def identify(self, *key: Any) -> None:
-        put(self, _key=key, _hash=hash(key))
+        _set(self, "_key", key)
+        _set(self, "_hash", hash(key))
 
     def __eq__(self, other):
         if type(other) is not type(self):
