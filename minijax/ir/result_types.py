@@ -56,7 +56,7 @@ def _is_plain(aval: Aval) -> bool:
 
 def has_mesh(avals: Types) -> bool:
     """True if one of the types has a mesh."""
-    return any([a.has_mesh for a in avals])
+    return any([getattr(a, "has_mesh", False) for a in avals])  # users may ask about values of any kind
 
 
 def has_reduction_state(avals: Types) -> bool:

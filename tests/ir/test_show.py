@@ -40,7 +40,7 @@ F32 = Type("f32[]")
 class Stand:
     """A primitive with a name, that leaves out the parameters that are None and that it lists."""
 
-    show_eqn = inherits_names = None
+    show_eqn = as_printed = inherits_names = None
 
     def __init__(self, name, left_out=(), always_left_out=()):
         self.name = name
