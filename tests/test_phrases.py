@@ -104,6 +104,29 @@ PHRASES = {
     "use `arr[tuple(seq)]`": lambda jnp: jnp.ones(3)[[0, None]],
     "excluded={-1} contains negative numbers": lambda jnp: jnp.vectorize(jnp.add, excluded={-1}),
     "repeated axis": lambda jnp: jnp.size(np.ones((2, 3)), (0, -2)),
+    "float0s do not support any operations by design": lambda jax, jnp: jax.lax.add(
+        jax.grad(lambda x: x + 0.0, allow_int=True)(1), jnp.zeros(())
+    ),
+    "is not a valid JAX type": lambda jax: jax.grad(lambda x: x)(np.array([1, 2], object)),
+    "Output from batched function 'hello' with type <class 'str'> is not a valid JAX type": lambda jax: jax.vmap(
+        lambda x: "hello"
+    )(np.arange(3)),
+    "axis 0 of kwargs['y'] of type int32[2]": lambda jax, jnp: jax.vmap(lambda x, y: x)(
+        jnp.array([1], "int32"), y=jnp.array([1, 2], "int32")
+    ),
+    "had size 1: axis 0 of argument x[0] of type int32[1]": lambda jax, jnp: jax.vmap(lambda x, y: y)(
+        [jnp.array([1], "int32")], y=jnp.array([1, 2], "int32")
+    ),
+    "`jax.typeof(x)": lambda jax, jnp: jax.jit(lambda x: x.sharding)(jnp.ones(2)),
+    "a function lowered and compiled for a particular signature. Detected ": lambda jax, jnp: jax.vmap(
+        jax.jit(lambda x: x).lower(1.0).compile()
+    )(jnp.ones(3)),
+    "A ShapeDtypeStruct does not have a value": lambda jax: jax.jit(
+        lambda x: (x, jax.ShapeDtypeStruct((8,), np.int32))
+    )(np.arange(8)),
+    "Pred type must be either boolean or number, got <function": lambda lax: lax.cond(lambda x: x, lambda x: x, abs, 1),
+    "Index type must be an integer, got <function": lambda lax: lax.switch(lambda x: x, [lambda x: x, abs], 1),
+    "was created on line:": lambda jax, jnp: jax.vmap(lambda n: jnp.zeros(n))(jnp.ones(1)),
     "k must be a scalar integer": lambda jnp: jnp.eye(3, k=np.arange(2)),
 }
 

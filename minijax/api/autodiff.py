@@ -71,7 +71,10 @@ def _check_value(name: str, x: Any) -> None:
             f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type. Differentiate for arrays or numbers, "
             "and capture other values in the function."
         )
-    checked_type(x)
+    try:
+        checked_type(x)
+    except TypeError as error:
+        raise TypeError(f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type. {error}") from None
 
 
 class _Differentiable(Flat):

@@ -119,6 +119,13 @@ class ShapeDtypeStruct:
     def _raw(self) -> NoReturn:
         raise TypeError(f"Argument of shape {abstract(self).str_short()} of type {type(self)} is not a valid JAX type.")
 
+    @property
+    def _base_array(self) -> NoReturn:
+        raise TypeError(
+            "A ShapeDtypeStruct does not have a value and cannot be used as a constant in a JAX function: pass it as "
+            "an argument of `lower` or `eval_shape`, or use an array."
+        )
+
     _value = _raw
 
     def __len__(self):

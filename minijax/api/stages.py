@@ -506,7 +506,7 @@ class Compiled(Stage):
             if isinstance(x, Tracer):
                 raise TypeError(
                     "Cannot apply JAX transformations to a function lowered and compiled for a particular "
-                    f"signature. Argument '{name}' of {self._name} is a traced value, {x!r}. "
+                    f"signature. Detected argument '{name}' of {self._name}, a {type(x).__name__}: {x!r}. "
                     "Use the jitted function that was lowered."
                 )
             have = argument_type(x)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
@@ -179,7 +180,7 @@ def vmap(
         axes = tree.flatten_axes("vmap in_axes", treedef, in_axes, of_args=True)
         elements = _pop_vmappables(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
-        sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int}
+        sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int and hasattr(x, "shape")}
         size = _mapped_size(fun, leaves, axes, axis_size, treedef, sizes)
         axis = _axis(axis_name, size, spmd, zip(map(_type_of, leaves, axes), axes, strict=True))
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
@@ -289,7 +290,13 @@ def _place_result(fun: Callable, x: Any, d: int | None, out_axis: int | None, ax
             )
         typeof(x)  # raises if x is not a value
         return x
-    ndim = typeof(x).ndim + (d is None)
+    try:
+        ndim = typeof(x).ndim + (d is None)
+    except TypeError:
+        raise TypeError(
+            f"Output from batched function {x!r} with type {type(x)} is not a valid JAX type. "
+            f"{function_name(fun)} must return arrays, numbers or pytrees of them."
+        ) from None
     if not -ndim <= out_axis < ndim:
         raise ValueError(
             f"axis {out_axis} is out of bounds for array of dimension {ndim}: vmap out_axes of the output at "
@@ -340,6 +347,14 @@ def _check_unmapped(avals: Sequence[Any], mesh_axes: Sequence[Any]) -> None:
             )
 
 
+def _described_leaves(fun: Callable, treedef: Any) -> list[str]:
+    """For each leaf of the arguments its name in messages."""
+    names, positional = argument_names(signature_of(fun), treedef, ()), treedef.children()[0].num_leaves
+    named = [re.split(r"(?=[\[.])", name, maxsplit=1) for name in names[positional:]]
+    by_name = [f"kwargs['{root}']{''.join(rest)}" for root, *rest in named]
+    return [*[f"argument {name}" for name in names[:positional]], *by_name]
+
+
 def _mapped_size(
     fun: Callable, leaves: Sequence, axes: Sequence, axis_size: int | None, treedef: Any, known: set[int]
 ) -> int:
@@ -357,9 +372,9 @@ def _mapped_size(
     if not sizes:
         raise ValueError("vmap must have at least one non-None value in in_axes or axis_size must be specified")
     by_size: dict[int, list[str]] = {}
-    for name, x, a in zip(argument_names(signature_of(fun), treedef, ()), leaves, axes, strict=True):
+    for name, x, a in zip(_described_leaves(fun, treedef), leaves, axes, strict=True):
         if a is not None:
-            one = f"axis {a} of argument {name} of type {typeof(x).str_short()}"
+            one = f"axis {a} of {name} of type {typeof(x).str_short()}"
             by_size.setdefault(typeof(x).shape[a], []).append(one)
     where = [f"the `axis_size` argument was {axis_size}"] if axis_size is not None else []
     for i, (size, same_size) in enumerate(sorted(by_size.items(), key=lambda item: -len(item[1]))):

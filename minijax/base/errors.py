@@ -355,3 +355,12 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and not source.is_user_file(frame.f_code.co_filename):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def no_float0(name: str, where: str = "") -> str:
+    """The message for an operand that is a tangent of integers."""
+    return (
+        f"Called {name} with a float0 array{where}. float0s do not support any operations by design because they are "
+        "not compatible with non-trivial vector spaces: they are tangents of integers. No implicit dtype conversion is "
+        "done. You can use np.zeros_like(arr, dtype=float) to cast a float0 array to a regular zeros array."
+    )

@@ -291,7 +291,7 @@ def _scalar_type(x: Any, scalar: str, kind: str) -> Any:
     try:
         aval = typeof(x)
     except TypeError:
-        raise TypeError(f"{scalar}, got {x} of type {type(x)}. {kind}.") from None
+        raise TypeError(f"{kind}, got {x} of type {type(x)}. {scalar}.") from None
     if aval.shape:
         raise TypeError(
             f"{scalar}, got {x} of shape {aval.shape}. Reduce it, for instance with `jnp.all`, or choose by elements "

@@ -8,7 +8,9 @@ import numpy as np
 from minijax.base import source
 from minijax.higher.cond import group_of, trace_and_bind_branches
 from minijax.ir.primitive import Primitive
+from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray
+from minijax.run.clients import client
 
 
 class PlatformIndex(Primitive):
@@ -18,6 +20,10 @@ class PlatformIndex(Primitive):
 
     def infer(self, *, platforms):
         return [ShapedArray((), np.dtype(np.int32))]
+
+    def at_once(self, *, platforms):
+        platform = client.lowering_platform(client.default_device())
+        return [np.int32(group_of(platform, platforms))]
 
     def lower(self, e, ins, outs, *, platforms):
         (out,) = outs
@@ -60,4 +66,6 @@ def platform_dependent(*args: Any, default: Callable | None = None, **per_platfo
     platforms = tuple(names for _, names in groups)
     names = {f"branch {i}": function for i, (function, _) in enumerate(groups)}
     index = platform_index_p.bind(platforms=platforms)
+    if not isinstance(index, Tracer):  # the platform is known: no other function need have rules
+        return groups[int(index)][0](*args)
     return trace_and_bind_branches("switch", index, names, args, branches_platforms=platforms)

@@ -91,8 +91,11 @@ def _by_rule(primitive: Any, avals: Types, outs: list[Aval], params: dict) -> li
     """The types of the results, sharded as `sharding_rule` derives it from the operands."""
     mesh, *others = {a.own_sharding.mesh: None for a in avals if a.has_mesh}
     if others:
+        context = abstract_context()
         raise ValueError(
             f"{primitive.name}: Mesh for all inputs should be equal, but operands have {mesh} and {others[0]}"
+            if context is None
+            else _other_mesh(primitive, context, others[0] if context.has_axes_of(mesh) else mesh, avals)
         )
     if primitive.sharding_rule is None or not _is_context_mesh(primitive, mesh, avals):
         return outs
@@ -117,15 +120,18 @@ def _is_context_mesh(primitive: Any, mesh: Any, avals: Types) -> bool:
         return True
     if not any([a.is_sharded for a in avals if type(a) is ShapedArray]):
         return False
-    types = ", ".join([str(a) for a in avals])
     if context.manual_axes and not mesh.manual_axes:
         raise NotImplementedError(
             "Closing over inputs to shard_map where the input is sharded on `Explicit` axes is not implemented: "
-            f"they can be arguments. {primitive.name} has operands of types {types}"
+            f"they can be arguments. {primitive.name} has operands of types {', '.join(map(str, avals))}"
         )
-    raise ValueError(
+    raise ValueError(_other_mesh(primitive, context, mesh, avals))
+
+
+def _other_mesh(primitive: Any, context: Any, mesh: Any, avals: Types) -> str:
+    return (
         f"For primitive {primitive.name}, context mesh {context} should match the aval mesh {mesh} of operands of "
-        f"types {types}"
+        f"types {', '.join(map(str, avals))}"
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import cache, config, dtypes, errors, source, stack
 from minijax.base.mask import Mask
 from minijax.base.naming import known_as
+from minijax.base.referrers import kept_by
 from minijax.base.util import curry, dir_without
 from minijax.ir import context, effects, state
 from minijax.ir.check import check_jaxpr
@@ -583,6 +584,18 @@ the_eval_trace = EvalTrace(None)
 state.eval_trace[0] = the_eval_trace
 
 
+def _leak(x: Tracer, ignored: set[int]) -> str:
+    """The lines on a tracer that outlives its trace."""
+    holder = kept_by(x, ignored, (Tracer, JaxprEqn))
+    path = "" if holder is None else f"\n<{type(x).__name__} {id(x)}> is referred to by {holder}"
+    return f"{x!r}\n{made_under(x)}{path}"
+
+
+def made_under(x: Tracer) -> str:
+    """Says which object a tracer is, and which line made it."""
+    return f"This {type(x).__name__} with object id {id(x)} was created on line:\n  {made_at(x)}"
+
+
 def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
     """Returns `outcome`. Raises Exception if a tracer of the finished trace is still referenced elsewhere.
 
@@ -595,7 +608,7 @@ def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
     if trace is None:
         return outcome
     tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
-    where = "\n".join(f"{t!r}, {made_at(t)}" for t in tracers)
+    where = "\n".join([_leak(t, {id(tracers)}) for t in tracers])
     name = "DynamicJaxprTrace" if isinstance(trace, JaxprTrace) else type(trace).__name__
     advice = "Return values from the traced function instead of storing them elsewhere."
     raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where or 'none that is reachable'}\n{advice}")

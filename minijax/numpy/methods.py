@@ -387,9 +387,9 @@ def _needs_value(what: str) -> Callable:
     return method
 
 
-def _unavailable(what: str) -> Callable:
+def _unavailable(what: str, advice: str = "") -> Callable:
     def method(self):
-        raise AttributeError(f"The {what} is not available on {self._error_repr()}.{self._origin_msg()}")
+        raise AttributeError(f"The {what} is not available on {self._error_repr()}.{advice}{self._origin_msg()}")
 
     return method
 
@@ -413,7 +413,9 @@ def _tracer_attributes() -> dict[str, Any]:
     for name in ("shape", "dtype", "ndim", "size", "weak_type", "manual_axis_type", "mat", "memory_space"):
         table[name] = property(_attribute_of_aval(name))
     return table | {
-        "sharding": property(_unavailable("'sharding' attribute")),
+        "sharding": property(
+            _unavailable("'sharding' attribute", " `jax.typeof(x).sharding` is the sharding in its type.")
+        ),
         "itemsize": property(lambda self: self.aval.dtype.itemsize),
         "nbytes": property(lambda self: self.aval.size * self.aval.dtype.itemsize),
         "item": _item,

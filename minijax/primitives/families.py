@@ -96,6 +96,8 @@ def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
     for i, a in enumerate(avals):
         if not kinds.accepts(a.dtype):
             at = f" at position {i}" if len(avals) > 1 else ""
+            if a.dtype == dtypes.float0:
+                raise TypeError(errors.no_float0(name, at))
             other = "Take `x.real` or `abs(x)`" if dtypes.is_complex(a.dtype) else "Convert it with `x.astype`"
             advice = errors.NUMBERS_OF_KEYS if dtypes.is_extended(a.dtype) else f"{other} first."
             raise TypeError(

@@ -60,11 +60,7 @@ def arrays(name: str, *args: Any) -> list:
 def check_no_float0(name: str, *args: Any) -> None:
     """Raises TypeError for float0, the dtype of tangents of integers."""
     if any(typeof(x).dtype == dtypes.float0 for x in args):
-        raise TypeError(
-            f"Called {name} with a float0 array. float0s do not support any operations by design because "
-            "they are not compatible with non-trivial vector spaces. No implicit dtype conversion is done. "
-            "You can use np.zeros_like(arr, dtype=float) to cast a float0 array to a regular zeros array."
-        )
+        raise TypeError(errors.no_float0(name))
 
 
 def promote_dtypes(*args: Any) -> list:

@@ -26,7 +26,7 @@ from minijax.ir.trace import (
     Tracer,
     checked_for_leaks,
     eval_jaxpr,
-    made_at,
+    made_under,
     referent,
     trace_to_jaxpr,
 )
@@ -70,7 +70,7 @@ class BatchTracer(Tracer):
 
     def _origin_msg(self):
         inside = self.val._origin_msg() if isinstance(self.val, Tracer) else ""
-        return inside or f"\nThe value was made under vmap at {made_at(self)}."
+        return inside or f"\n{made_under(self)}, under vmap."
 
 
 class BatchTrace(Trace):

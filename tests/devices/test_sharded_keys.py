@@ -122,3 +122,20 @@ def test_only_keys_that_are_arguments_or_results_are_constrained_over_auto_axes(
             ]
         ),
     )
+
+
+SPECS = [("x", "y", None), ("x", "y"), ("x",), (None, "y"), (), (("x", "y"),)]
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+def test_specs_of_keys_over_auto_axes_have_an_entry_for_each_axis(spec):
+    def specs(s):
+        mesh = s.jax.make_mesh((2, 4), ("x", "y"), axis_types=(s.AxisType.Auto,) * 2)
+        seeds = s.jax.device_put(
+            s.np.arange(128, dtype="uint32").reshape(8, 4, 4), s.jax.NamedSharding(mesh, s.P(*spec))
+        )
+        keys = s.jax.jit(s.jax.vmap(s.jax.vmap(s.jax.vmap(s.random.key))))(seeds)
+        programs = [lambda k: k, lambda k: k[0], lambda k: k.T, lambda k: k.reshape(-1), lambda k: s.jnp.stack([k, k])]
+        return [s.jax.jit(f)(keys).sharding.spec for f in programs] + [f(keys).sharding.spec for f in programs]
+
+    same([specs])

@@ -106,6 +106,23 @@ def test_other_platforms_choose_other_branches():
     same(lambda jnp, lax: lax.platform_dependent(jnp.asarray(X), cpu=twice, default=jnp.sin))
 
 
+@pytest.mark.parametrize("which", range(3))
+def test_eager_calls_need_the_functions_of_other_platforms_not(which):
+    def program(jax, jnp, lax):
+        __import__(f"{jax.__name__}.extend.core")
+        ruleless = jax.extend.core.Primitive("ruleless")
+        ruleless.def_abstract_eval(lambda x: x)
+        functions = [
+            dict(cpu=jnp.sin, tpu=ruleless.bind),
+            dict(cpu=jnp.sin, default=ruleless.bind),
+            dict(cuda=ruleless.bind, default=jnp.sin),
+        ][which]
+        f = lambda x: lax.platform_dependent(x, **functions)  # noqa: E731
+        return f(X[0]), jax.vmap(f)(X), jax.jvp(f, (X[0],), (X[0],)), jax.grad(lambda x: f(x).sum())(X[0])
+
+    same(program)
+
+
 @pytest.mark.parametrize("kind", ["numpy", "array", "scalar"])
 def test_constants_that_the_function_captures_are_operands(kind):
     def function(jax, jnp, lax):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from jaxlib import _hlo
 
+from minijax.base import dtypes
 from minijax.base.native import replicated
 from minijax.partition.meshes import PartitionSpec, axes_of
 from minijax.partition.shardings import GSPMDSharding, NamedSharding, Sharding
@@ -43,6 +44,8 @@ def get_serialized_proto_from_hlo_sharding(sharding: Any) -> bytes:
 def sharding_of_result(mesh: Any, hlo: Any, aval: Any) -> Sharding:
     """As `named_sharding`, for a result with type `aval`: uses the type's spec over Explicit axes, also of size 1."""
     sharding = named_sharding(mesh, hlo, aval.ndim)
+    if isinstance(sharding, NamedSharding) and dtypes.is_extended(aval.dtype):
+        return sharding.update(spec=sharding.spec.padded(aval.ndim))
     if not mesh.explicit_axes or not isinstance(sharding, NamedSharding):
         return sharding
     if any(axis in mesh.auto_axes for axis in sharding.spec.mesh_axes):
