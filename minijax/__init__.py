@@ -57,7 +57,8 @@ minijax.run.clients.client: Device default_backend device_count devices host_cou
 """.split(),
     later="ad_checkpoint cloud_tpu_init example_libraries extend flatten_util test_util tools".split(),
     removed={
-        "jax.{0} is deprecated; use jax.device_put instead": "device_put_replicated device_put_sharded",
+        "jax.{0} is deprecated; use jax.device_put instead. See https://docs.jax.dev/en/latest/migrate_pmap.html"
+        "#drop-in-replacements for a drop-in replacement.": "device_put_replicated device_put_sharded",
         "module 'jax' has no attribute '{0}'; use jax.tree_util.{0}.": """
         tree_all tree_flatten tree_leaves tree_map tree_reduce tree_structure tree_transpose tree_unflatten
         treedef_is_leaf

@@ -51,7 +51,7 @@ ROOM_LINES = {
     "api": (5_795, "calls of the library's functions with rules are copied"),
     "interop": (2_455, "`minijax doctor`"),
     "ops": (70, "first cap"),
-    "numpy": (7_375, "warnings as often as jax's"),
+    "numpy": (7_380, "warnings as often as jax's"),
     "scipy": (4_625, "a line a public module for its docstrings"),
     "random": (1_115, "eager draws of many shapes share programs"),
     "nn": (640, "first cap"),
@@ -60,10 +60,10 @@ ROOM_LINES = {
     "kernels": (13_695, "kernels of symbolic sizes; ragged paged attention; the rest of SparseCores' operations"),
     "explaining": (1_780, "`explain`, `report`, `find_nan`, `find_leak`, `doctor`"),
     "experimental": (5_310, "faces of kernels for users"),
-    "": (690, "`jax.ad`"),
+    "": (700, "`jax.ad`"),
 }
 # Of the rooms together, and of those from base to api; the rest of the kernels took 980.
-PACKAGE_LINES, CORE_LINES = 78_425, 40_115
+PACKAGE_LINES, CORE_LINES = 78_440, 40_115
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {

@@ -72,4 +72,9 @@ minijax.primitives.window: padtype_to_pads reduce_window_max_p reduce_window_min
     reduce_window_sum_p select_and_gather_add_p select_and_scatter_add_p select_and_scatter_p
 """,
     ("linalg",),
+    removed={
+        "jax.lax.{0} was deprecated in JAX v0.8.2 and removed in JAX v0.10.0; use `jax.lax.pcast(..., to='varying')`": (
+            "pvary"
+        )
+    },
 )

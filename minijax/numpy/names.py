@@ -57,4 +57,12 @@ numpy: array_repr array_str character complexfloating dtype e euler_gamma flexib
     inexact inf integer iterable nan newaxis number object_ pi s_ save savez signedinteger unsignedinteger
 numpy.exceptions: ComplexWarning
 """
-FACE = Face("minijax.numpy", _ROOMS, ("fft", "linalg"))
+FACE = Face(
+    "minijax.numpy",
+    _ROOMS,
+    ("fft", "linalg"),
+    removed={
+        "jax.numpy.{0} was deprecated in JAX v0.9.0, and will be removed in JAX v0.10.0. Use jax.numpy.trunc "
+        "instead.": "fix"
+    },
+)

@@ -155,6 +155,8 @@ ERRORS = [
     ("jax.device_put_sharded", "use jax.device_put"),
     ("jax.device_put_replicated", "use jax.device_put"),
     ("jax.core.get_aval", "use jax.typeof"),
+    ("jax.lax.pvary", "use `jax.lax.pcast"),
+    ("jax.numpy.fix", "Use jax.numpy.trunc instead"),
 ]
 GONE = """
 Buffer DeviceArray ShapedArray abstract_arrays array_ref clear_backends linear_util mutable_array prng soft_pmap tree_all
@@ -191,6 +193,17 @@ def test_announced_names_raise_when_they_are_used():
         with pytest.raises(NotImplementedError, match=f"{name[0]}.{name[1]} is not there"):
             eval(f"owner.{call[len(name[0]) + 1 :]}")
     assert name[1] in dir(owner)
+
+
+def test_the_old_name_of_an_option_of_kernels_warns():
+    for package in (compare.ours(), compare.theirs()):
+        kernels = importlib.import_module(f"{package.__name__}.experimental.pallas")
+        vars(kernels).pop("debug_checks_enabled", None)
+        with pytest.warns(DeprecationWarning, match="use pl.enable_debug_checks.value instead"):
+            is_enabled = kernels.debug_checks_enabled
+        assert is_enabled() is False
+        with kernels.enable_debug_checks(True):
+            assert is_enabled() is True
 
 
 def test_the_module_that_set_up_tpus_warns():

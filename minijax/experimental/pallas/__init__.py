@@ -30,8 +30,8 @@ minijax.primitives.gather_dims: Slice
         "jax.experimental.pallas.{0} is deprecated. Use jax.experimental.pallas.triton.{0} instead.": """
 minijax.kernels.operations.asm: dot
 """,
-        "jax.experimental.pallas.{0} is deprecated. Use jax.experimental.pallas.enable_debug_checks instead.": """
-minijax.kernels.operations.helpers: debug_checks_enabled=enable_debug_checks
+        "jax.experimental.pallas.{0} is deprecated, use pl.enable_debug_checks.value instead.": """
+minijax.kernels.operations.helpers: debug_checks_enabled
 """,
     },
     missing={

@@ -87,5 +87,6 @@ def dot(
     allow_tf32: bool | None = None,
     precision: Any = None,
 ) -> Any: ...
-debug_checks_enabled: Option
+@deprecated("jax.experimental.pallas.debug_checks_enabled is deprecated, use pl.enable_debug_checks.value instead.")
+def debug_checks_enabled() -> bool: ...
 get_global: Any

@@ -21,6 +21,7 @@ from minijax.primitives.elementwise import div
 from minijax.primitives.gather_dims import Slice
 
 enable_debug_checks = config.option("pallas_enable_debug_checks")
+
 enable_poison_buffers = config.option("pallas_poison_buffers")
 
 
@@ -215,6 +216,11 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
 def debug_print(fmt: str, *args: Any) -> None:
     """Prints values from within a kernel, with `{}` in the text for each; after a text without `{}`, as GPUs do."""
     print_values(fmt, *args, skip_format_check="{" not in fmt)
+
+
+def debug_checks_enabled() -> bool:
+    """Returns whether kernels check the conditions of `pl.debug_check`."""
+    return enable_debug_checks.value
 
 
 def debug_check(condition: Any, message: str) -> None:
