@@ -93,6 +93,11 @@ def _element(axis: Axis, x: Any, spec: Any) -> Any:
     return part(x, spec)
 
 
+def _sizes_of(elements: Iterable[tuple[Any, Any]]) -> set:
+    """The sizes of vmappable values that have a shape."""
+    return {x.shape[spec] for x, spec in elements if type(spec) is int and hasattr(x, "shape")}
+
+
 def _pop_vmappables(leaves: list, axes: list) -> dict[int, tuple]:
     """Pops the vmappable leaves: position -> (value, axis spec); replaces them by 0, not mapped."""
     values = {i: (x, axes[i]) for i, x in enumerate(leaves) if _is_vmappable(x)}
@@ -180,8 +185,7 @@ def vmap(
         axes = tree.flatten_axes("vmap in_axes", treedef, in_axes, of_args=True)
         elements = _pop_vmappables(leaves, axes) if is_leaf else {}
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
-        sizes = {x.shape[spec] for x, spec in elements.values() if type(spec) is int and hasattr(x, "shape")}
-        size = _mapped_size(fun, leaves, axes, axis_size, treedef, sizes)
+        size = _mapped_size(fun, leaves, axes, axis_size, treedef, _sizes_of(elements.values()))
         axis = _axis(axis_name, size, spmd, zip(map(_type_of, leaves, axes), axes, strict=True))
         flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         run = functools.partial(context.under, context.VMAP, flat)

@@ -6,6 +6,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from minijax.base.source import is_user_file
+
 _DEPTH, _WIDTH = 10, 300  # how far, and among how many objects, a path to a root is searched
 _FOREIGN = (types.BuiltinFunctionType, types.CodeType)
 
@@ -48,7 +50,7 @@ def _local_variable(path_of: dict[int, str]) -> str | None:
     """The variable of a running function that holds one of the objects; Python's collector does not list these."""
     for frame in sys._current_frames().values():
         while frame is not None:
-            if frame.f_code.co_filename != __file__:
+            if is_user_file(frame.f_code.co_filename):
                 for name, value in frame.f_locals.items():
                     if id(value) in path_of:
                         return _variable_of(frame, name) + path_of[id(value)]
