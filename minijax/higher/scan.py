@@ -11,6 +11,7 @@ import numpy as np
 from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
+from minijax.base.symbolic.dimension import is_symbolic_dim
 from minijax.calls.bodied import CONST, STACKED, Binders, Bodied, Role, count_of, numbered, partially_evaluated
 from minijax.dispatch.operands import operand
 from minijax.higher.check_bodies import trace_loop_body
@@ -37,7 +38,8 @@ _disable_jit = config.option("disable_jit")
 _PARAMS = {
     "jaxpr": ("ClosedJaxpr", is_closed),
     "reverse": ("bool", lambda x: isinstance(x, bool)),
-    **dict.fromkeys(("length", "unroll", "num_consts", "num_carry"), ("non-negative int", is_count)),
+    "length": ("non-negative int", lambda n: is_symbolic_dim(n) or is_count(n)),
+    **dict.fromkeys(("unroll", "num_consts", "num_carry"), ("non-negative int", is_count)),
 }
 
 

@@ -113,3 +113,13 @@ def test_messages_name_places_among_the_arguments_of_a_call():
     ours = outcome("minijax", run=refused)
     assert ours == outcome("jax", run=refused)
     assert "kwargs['weights'][0].shape[0]" in ours[1]
+
+
+@pytest.mark.parametrize("package", ["minijax", "jax"])
+def test_scans_of_a_symbolic_length_are_checked(package):
+    jax, export = importlib.import_module(package), importlib.import_module(f"{package}.export")
+    f = jax.jit(lambda x: jax.lax.scan(lambda c, a: (c + a, c * a), 0.0, x))
+    with jax.enable_checks(True):
+        exported = export.export(f)(jax.ShapeDtypeStruct(export.symbolic_shape("5*b"), np.float32))
+    total, products = exported.call(np.arange(10, dtype=np.float32))
+    assert total == 45 and products[-1] == 36 * 9
