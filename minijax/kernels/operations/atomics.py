@@ -47,8 +47,7 @@ class AtomicRmw(KernelOperation):
     name = "atomic_rmw"
     writes = True
 
-    def result_types(self, view, value, mask, **params):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def performed(self, view, value, mask, *, atomic_type):
         old = as_array_or_constant(value_of(view))
@@ -68,8 +67,7 @@ class AtomicCas(KernelOperation):
     name = "atomic_cas"
     writes = True
 
-    def result_types(self, view, cmp, value):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def performed(self, view, cmp, value):
         old = as_array_or_constant(value_of(view))
