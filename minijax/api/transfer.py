@@ -12,6 +12,7 @@ import numpy as np
 from minijax.base import dtypes, source, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.ir import context, state
+from minijax.ir.concrete import concrete_value
 from minijax.ir.trace import CompileTimeTrace, Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.partition import meshes
@@ -91,7 +92,7 @@ def _source(x: Any, src: Any) -> Any:
     """Returns `src`, by default the sharding of `x` if it is an array whose value is known."""
     if src is not None:
         return src
-    known = x.to_concrete_value() if isinstance(x, Tracer) else x
+    known = concrete_value(x)
     return known.sharding if isinstance(known, ArrayImpl) else None
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from minijax.base import source, tree
 from minijax.base.errors import UnexpectedTracerError
+from minijax.base.util import ByKey
 from minijax.calls.bodied import names_in
 from minijax.calls.call import Inlined
 from minijax.ir.body import trace_body
@@ -15,20 +16,14 @@ from minijax.ir.trace import Tracer, checked_values
 from minijax.ir.types import typed_value, typeof
 
 
-class HashableArray:
+class HashableArray(ByKey):
     """A NumPy array as an attribute: equal ones have the same type and bits."""
 
-    __slots__ = ("val", "_key")
+    __slots__ = ("val",)
 
     def __init__(self, val: np.ndarray):
         self.val = val.copy()
-        self._key = val.shape, val.dtype, val.tobytes()
-
-    def __eq__(self, other):
-        return type(other) is HashableArray and self._key == other._key
-
-    def __hash__(self):
-        return hash(self._key)
+        self.identify(val.shape, val.dtype, val.tobytes())
 
     def __repr__(self):
         return f"HashableArray({self.val!r})"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from minijax.explaining.program import Equation, framed, page
+from minijax.explaining.program import Equation, Page, page
 from minijax.explaining.texts import read_hlo
 
 _TEMPLATE = Path(__file__).with_name("difference.html")
@@ -39,7 +38,7 @@ class Row(NamedTuple):
 
 
 @dataclasses.dataclass
-class Difference:
+class Difference(Page):
     """Holds where two programs part: `minijax.diff` returns it; notebooks show its page, and `save` writes it."""
 
     names: tuple[str, str]
@@ -55,13 +54,6 @@ class Difference:
         pair = [e and {"text": e.text, "source": e.source} for e in self.equations]
         data = {"names": self.names, "first": self.first, "equations": pair, "rows": self.rows}
         return page(_TEMPLATE, " and ".join(self.names), data)
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the page to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return framed(self.html())
 
     def __repr__(self):
         lines = ["The jaxprs have the same equations."]

@@ -63,8 +63,23 @@ class Operation:
     sources: list[str]
 
 
+class Page:
+    """The base of what a page shows: notebooks show `html()`."""
+
+    def html(self) -> str:
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the page to a file."""
+        Path(path).write_text(self.html(), encoding="utf-8")
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        whole = html.escape(self.html(), quote=True)
+        return {"text/html": f'<iframe srcdoc="{whole}" style="width:100%;height:760px;border:0"></iframe>'}
+
+
 @dataclasses.dataclass
-class Program:
+class Program(Page):
     """Holds what a program became: `minijax.explain` returns it; notebooks show its page, and `save` writes it.
 
     Each line of `source`, `jaxpr`, `stablehlo` and `hlo` has the numbers of its equations. `fits` is False,
@@ -98,13 +113,6 @@ class Program:
         rest["collectives"] = [dataclasses.asdict(x) for x in self.collectives]
         rest["memory"] = dataclasses.asdict(self.memory) | {"peakStep": self.memory.peak_step}
         return page(_TEMPLATE, self.name, {**rest, "columns": lines})
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the page to a file."""
-        Path(path).write_text(self.html(), encoding="utf-8")
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return framed(self.html())
 
     def __repr__(self):
         flops, nbytes = self.costs.get("flops", 0), self.costs.get("bytes accessed", 0)
@@ -142,12 +150,6 @@ def page(template: Path, title: str, data: dict[str, Any]) -> str:
     """The page of a template with its data."""
     text = json.dumps(data, default=str, allow_nan=False).replace("<", "\\u003c")
     return template.read_text(encoding="utf-8").replace("{{title}}", html.escape(title)).replace("{{data}}", text)
-
-
-def framed(text: str) -> dict[str, str]:
-    """A page within a notebook's cell."""
-    whole = html.escape(text, quote=True)
-    return {"text/html": f'<iframe srcdoc="{whole}" style="width:100%;height:760px;border:0"></iframe>'}
 
 
 def read_jaxpr(jaxpr: Any) -> tuple[list[Line], list[Equation], list[JaxprEqn]]:

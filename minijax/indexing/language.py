@@ -8,6 +8,7 @@ import numpy as np
 from minijax.base import dtypes, errors, tree
 from minijax.base.dims import as_index
 from minijax.base.symbolic.dimension import Dim, SymbolicDim, is_int, max_dim, min_dim
+from minijax.ir.concrete import concrete_value
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_value, typeof
 from minijax.primitives.as_array import as_array
@@ -271,12 +272,10 @@ def _canonical_array(item: Any) -> Any:
 
 def _concrete(mask: Any) -> np.ndarray:
     """The value of a boolean index, which decides the result's shape."""
-    if isinstance(mask, Tracer):
-        value = mask.concrete_value()
-        if value is None:
-            raise errors.NonConcreteBooleanIndexError(typeof(mask).str_short(True))
-        mask = value
-    return np.asarray(mask)
+    value = concrete_value(mask)
+    if value is None:
+        raise errors.NonConcreteBooleanIndexError(typeof(mask).str_short(True))
+    return np.asarray(value)
 
 
 def _entry(item: Any, axis: int, shape: tuple, operands: list) -> Any:

@@ -145,7 +145,7 @@ class Jaxpr(Printed):
 
     def _has_high_parts(self) -> bool:
         atoms = (*self.constvars, *self.invars, *self.outvars)
-        return any(a.aval.is_high for a in atoms) or any(map(is_high_eqn, self.eqns))
+        return any(a.aval.is_high for a in atoms) or any(is_high_call(e.primitive, e.params) for e in self.eqns)
 
     def replace(self, **fields) -> "Jaxpr":
         names = ("constvars", "invars", "outvars", "eqns", "effects", "debug_info")
@@ -205,9 +205,9 @@ def jaxprs_in_params(params: dict) -> Iterator[Jaxpr]:
             yield value.jaxpr if isinstance(value, ClosedJaxpr) else value
 
 
-def is_high_eqn(eqn: JaxprEqn) -> bool:
-    """Returns whether an equation has a hi primitive, or a parameter that is a hi jaxpr."""
-    return eqn.primitive.is_hi or any(j.is_high for j in jaxprs_in_params(eqn.params))
+def is_high_call(primitive: Any, params: dict) -> bool:
+    """Returns whether an operation is a hi primitive, or has a parameter that is a hi jaxpr."""
+    return primitive.is_hi or any(j.is_high for j in jaxprs_in_params(params))
 
 
 def subjaxprs(jaxpr: Jaxpr) -> Iterator[Jaxpr]:

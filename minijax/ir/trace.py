@@ -151,7 +151,7 @@ class Tracer(ArrayMethods):
         return self.concrete_value()
 
     def is_concrete(self) -> bool:
-        return False
+        return self.concrete_value() is not None
 
     def concrete_value(self) -> Any:
         """The value if the trace knows it, else None."""
@@ -212,9 +212,6 @@ class DynamicJaxprTracer(Tracer):
         self.aval = val.aval
         self.val = val
         self.origin = origin
-
-    def is_concrete(self):
-        return self._trace.known(self) is not None
 
     def concrete_value(self):
         return self._trace.known(self)

@@ -18,6 +18,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.platforms import platform_dependent
 from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
+from minijax.ir.concrete import concrete_value
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
 from minijax.numpy import creation, cumulative, ranges, searching, shaping, subscripts
@@ -417,13 +418,13 @@ def _triangular(n: Dim) -> Dim:
 
 def known(name: str, x: Any) -> np.ndarray:
     """The concrete value of an array on which the shape of a result depends."""
-    if isinstance(x, Tracer) and x.concrete_value() is None:
+    if (found := concrete_value(x)) is None:
         raise errors.ConcretizationTypeError(
             x,
             f"The size argument of jnp.{name} must be statically specified to use jnp.{name} within JAX "
             "transformations. Pass size=n.",
         )
-    return np.asarray(x.concrete_value() if isinstance(x, Tracer) else x)
+    return np.asarray(found)
 
 
 def nonzero(

@@ -8,7 +8,7 @@ import numpy as np
 from minijax.base import dtypes, tree
 from minijax.base.dtypes import PYTHON_SCALARS
 from minijax.base.source import hide_frames
-from minijax.ir.trace import Tracer
+from minijax.ir.concrete import concrete_value
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, copy_p
@@ -44,7 +44,7 @@ def as_array(x: Any, dtype: Any = None, copy: bool = False) -> Any:
 
 def _from_array(x: Any, dtype: Any, copy: bool) -> Any:
     # The primal value of a JVP tracer may still be a number or a NumPy array.
-    known = x.concrete_value() if isinstance(x, Tracer) else x
+    known = concrete_value(x)
     x = copy_p.bind(x) if copy or not (known is None or isinstance(known, Array)) else x
     return x if dtype is None else convert(x, dtype)
 

@@ -18,6 +18,7 @@ from minijax.base.mask import Mask
 from minijax.base.naming import known_as
 from minijax.base.thread import called_under
 from minijax.ir import context, state
+from minijax.ir.concrete import concrete_value
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.refs import Ref
 from minijax.ir.rules import no_rule
@@ -42,11 +43,8 @@ class JVPTracer(Tracer):
     def get_referent(self):
         return referent(self.primal)
 
-    def is_concrete(self):
-        return not isinstance(self.primal, Tracer) or self.primal.is_concrete()
-
     def concrete_value(self):
-        return self.primal.concrete_value() if isinstance(self.primal, Tracer) else self.primal
+        return concrete_value(self.primal)
 
     def _contents(self):
         return [("primal", self.primal), ("tangent", self.tangent)]

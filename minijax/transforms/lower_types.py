@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from minijax.ir import context, effects, state
 from minijax.ir.context import EMPTY
 from minijax.ir.hitypes import AvalQDD, full_type
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var, is_high_call
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import Trace, eval_jaxpr, trace_to_jaxpr
@@ -35,8 +35,7 @@ from minijax.transforms.discharge import DischargeableCall, dereferenced
 
 def is_hi_operation(primitive: Primitive, operands: Sequence, params: dict) -> bool:
     """Returns whether an operation has hi operands, is a hi primitive, or has a hi jaxpr as a parameter."""
-    is_high = primitive.is_hi or any(j.is_high for j in jaxprs_in_params(params))
-    return is_high or any(typeof(x).is_high for x in operands)
+    return is_high_call(primitive, params) or any(typeof(x).is_high for x in operands)
 
 
 class LoTrace(Trace):

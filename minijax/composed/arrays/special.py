@@ -25,24 +25,17 @@ from minijax.primitives.elementwise import (
     bitwise_not,
     bitwise_or,
     digamma,
-    div,
-    eq,
     exp,
-    ge,
-    gt,
     integer_pow,
-    le,
     lgamma,
     log,
     log1p,
-    lt,
     mul,
-    ne,
     neg,
     select,
     sub,
 )
-from minijax.primitives.families import Defined, const_like, full_of
+from minijax.primitives.families import Defined, check_same_dtypes, const_like, full_of
 from minijax.primitives.reduce import reduce_or
 from minijax.primitives.structural import broadcast_shapes
 from minijax.run.arrays.array import Array, ArrayLike
@@ -67,11 +60,12 @@ def _where(flags: Any, new: Sequence, old: Sequence) -> list:
 
 def _either(*flags: Any) -> Any:
     """The elementwise `or` of arrays of flags, from first to last."""
+    # Flags about weak scalars are weak, as in jax; operators of flags would convert them.
     return functools.reduce(bitwise_or, flags)
 
 
 def _is_nan(x: Any) -> Any:
-    return ne(x, x)
+    return x != x
 
 
 def _in_float32(function: Callable) -> Callable:
@@ -95,23 +89,23 @@ def _series(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
     def body(carry):
         enabled, *old = carry
         r, c, ans, x, dc, dans = old
-        r = add(r, const_like(r, 1))
-        new_dc = sub(mul(dc, div(x, r)), div(mul(c, x), mul(r, r)))
-        new_dans = add(dans, new_dc)
-        c = mul(c, div(x, r))
-        ans = add(ans, c)
-        change = div(c, ans) if want == VALUE else abs_(div(new_dc, new_dans))
-        going = bitwise_and(enabled, gt(convert(change, typeof(x).dtype, False), _epsilon(x)))
+        r = r + 1
+        new_dc = dc * (x / r) - c * x / (r * r)
+        new_dans = dans + new_dc
+        c = c * (x / r)
+        ans = ans + c
+        change = c / ans if want == VALUE else abs_(new_dc / new_dans)
+        going = bitwise_and(enabled, convert(change, typeof(x).dtype, False) > _epsilon(x))
         return going, *_where(enabled, (r, c, ans, x, new_dc, new_dans), old)
 
     start = enabled, a, full_of(a, 1), full_of(a, 1), x, full_of(a, 0), full_of(a, 0)
     *_, ans, _, _, dans = while_loop(lambda carry: _any(carry[0]), body, start)
     if want == VALUE:
-        return div(mul(ans, ax), a)
-    slope = mul(ans, sub(log(x), digamma(add(a, const_like(a, 1)))))
+        return ans * ax / a
+    slope = ans * (log(x) - digamma(a + 1))
     if want == SLOPE:
-        return div(mul(ax, add(slope, dans)), a)
-    return div(mul(neg(add(dans, slope)), x), a)
+        return ax * (slope + dans) / a
+    return -(dans + slope) * x / a
 
 
 def _fraction_step(want: int) -> Callable[[Any], Any]:
@@ -120,23 +114,23 @@ def _fraction_step(want: int) -> Callable[[Any], Any]:
     def body(carry):
         enabled, ans, t, y, z, c, pk1, qk1, pk2, qk2, dpk2, dqk2, dpk1, dqk1, dans = carry
         eps = _epsilon(ans)
-        c, y, z = add(c, const_like(c, 1)), add(y, const_like(y, 1)), add(z, const_like(z, 2))
-        yc = mul(y, c)
-        pk = sub(mul(pk1, z), mul(pk2, yc))
-        qk = sub(mul(qk1, z), mul(qk2, yc))
-        divides = ne(qk, const_like(qk, 0))
-        r = div(pk, qk)
-        t = select(divides, abs_(div(sub(ans, r), r)), full_of(t, 1))
+        c, y, z = c + 1, y + 1, z + 2
+        yc = y * c
+        pk = pk1 * z - pk2 * yc
+        qk = qk1 * z - qk2 * yc
+        divides = qk != 0
+        r = pk / qk
+        t = select(divides, abs_((ans - r) / r), full_of(t, 1))
         new = select(divides, r, ans)
-        dpk = add(sub(sub(mul(dpk1, z), pk1), mul(dpk2, yc)), mul(pk2, c))
-        dqk = add(sub(sub(mul(dqk1, z), qk1), mul(dqk2, yc)), mul(qk2, c))
-        slope = select(divides, div(sub(dpk, mul(new, dqk)), qk), dans)
-        change = select(divides, abs_(sub(slope, dans)), full_of(dans, 1))
-        is_large = gt(abs_(pk), integer_pow(eps, -1))
+        dpk = dpk1 * z - pk1 - dpk2 * yc + pk2 * c
+        dqk = dqk1 * z - qk1 - dqk2 * yc + qk2 * c
+        slope = select(divides, (dpk - new * dqk) / qk, dans)
+        change = select(divides, abs_(slope - dans), full_of(dans, 1))
+        is_large = abs_(pk) > integer_pow(eps, -1)
         pk1, pk, qk1, qk, dpk1, dqk1, dpk, dqk = (
-            select(is_large, mul(v, eps), v) for v in (pk1, pk, qk1, qk, dpk1, dqk1, dpk, dqk)
+            select(is_large, v * eps, v) for v in (pk1, pk, qk1, qk, dpk1, dqk1, dpk, dqk)
         )
-        going = bitwise_and(enabled, gt(t if want == VALUE else change, eps))
+        going = bitwise_and(enabled, (t if want == VALUE else change) > eps)
         first = _where(enabled, (new, t, y, z), carry[1:5])
         rest = _where(enabled, (pk, qk, pk1, qk1, dpk1, dqk1, dpk, dqk, slope), carry[6:])
         return going, *first, c, *rest
@@ -146,80 +140,80 @@ def _fraction_step(want: int) -> Callable[[Any], Any]:
 
 def _fraction(ax: Any, x: Any, a: Any, enabled: Any, want: int) -> Any:
     """1 - P(a, x), or a derivative, as a continued fraction."""
-    y = sub(const_like(a, 1), a)
-    z = add(add(x, y), const_like(x, 1))
-    pk2, pk1, qk1 = full_of(x, 1), add(x, const_like(x, 1)), mul(z, x)
-    ans = div(pk1, qk1)
-    t, dpk2, dqk2, dpk1, dqk1 = full_of(x, 1), *(full_of(x, 0) for _ in range(3)), neg(x)
-    dans = div(sub(dpk1, mul(ans, dqk1)), qk1)
+    y = 1 - a
+    z = x + y + 1
+    pk2, pk1, qk1 = full_of(x, 1), x + 1, z * x
+    ans = pk1 / qk1
+    t, dpk2, dqk2, dpk1, dqk1 = full_of(x, 1), *(full_of(x, 0) for _ in range(3)), -x
+    dans = (dpk1 - ans * dqk1) / qk1
 
     def going(carry):
-        return bitwise_and(lt(carry[5], const_like(x, _MOST_TERMS)), _any(carry[0]))
+        return bitwise_and(carry[5] < _MOST_TERMS, _any(carry[0]))
 
     start = (enabled, ans, t, y, z, const_like(x, 0), pk1, qk1, pk2, x, dpk2, dqk2, dpk1, dqk1, dans)
     _, ans, *_, dans = while_loop(going, _fraction_step(want), start)
     if want == VALUE:
-        return mul(ans, ax)
-    slope = mul(ans, sub(log(x), digamma(a)))
+        return ans * ax
+    slope = ans * (log(x) - digamma(a))
     if want == SLOPE:
-        return mul(ax, add(slope, dans))
-    return neg(mul(add(dans, slope), x))
+        return ax * (slope + dans)
+    return -((dans + slope) * x)
 
 
 def _log_ax(a: Any, x: Any) -> tuple[Any, Any]:
     """The logarithm of x**a exp(-x) / Gamma(a), and the mask of where its exponential underflows."""
-    log_ax = sub(sub(mul(a, log(x)), x), lgamma(a))
-    return log_ax, lt(log_ax, neg(log(const_like(x, dtypes.finfo(typeof(x).dtype).max))))
+    log_ax = a * log(x) - x - lgamma(a)
+    return log_ax, log_ax < -log(const_like(x, dtypes.finfo(typeof(x).dtype).max))
 
 
 def _undefined(a: Any, x: Any, a_is_zero: Any, x_is_zero: Any, is_nan: Any) -> Any:
     """The mask of where the functions are undefined: negative arguments, two zeros and NaN."""
-    negative = lt(x, full_of(x, 0)), lt(a, full_of(a, 0))
-    return _either(*negative, bitwise_and(a_is_zero, x_is_zero), is_nan)
+    negative = x < full_of(x, 0), a < full_of(a, 0)
+    return _either(*negative, a_is_zero & x_is_zero, is_nan)
 
 
 def _igamma(a: Any, x: Any) -> Any:
-    is_nan, x_is_inf = _either(_is_nan(a), _is_nan(x)), eq(x, full_of(x, np.inf))
-    a_is_zero, x_is_zero = eq(a, full_of(a, 0)), eq(x, full_of(x, 0))
+    is_nan, x_is_inf = _either(_is_nan(a), _is_nan(x)), x == full_of(x, np.inf)
+    a_is_zero, x_is_zero = a == full_of(a, 0), x == full_of(x, 0)
     undefined = _undefined(a, x, a_is_zero, x_is_zero, is_nan)
-    by_fraction = bitwise_and(ge(x, full_of(x, 1)), gt(x, a))
+    by_fraction = (x >= full_of(x, 1)) & (x > a)
     log_ax, underflow = _log_ax(a, x)
     ax = exp(log_ax)
-    enabled = bitwise_not(_either(x_is_zero, undefined, underflow, x_is_inf))
-    upper = sub(const_like(a, 1), _fraction(ax, x, a, bitwise_and(enabled, by_fraction), VALUE))
-    lower = _series(ax, x, a, bitwise_and(enabled, bitwise_not(by_fraction)), VALUE)
+    enabled = ~_either(x_is_zero, undefined, underflow, x_is_inf)
+    upper = 1 - _fraction(ax, x, a, enabled & by_fraction, VALUE)
+    lower = _series(ax, x, a, enabled & ~by_fraction, VALUE)
     out = select(by_fraction, upper, lower)
     out = select(x_is_zero, full_of(a, 0), out)
     return select(undefined, full_of(a, np.nan), select(x_is_inf, full_of(a, 1), out))
 
 
 def _igammac(a: Any, x: Any) -> Any:
-    is_nan, a_is_zero = _either(_is_nan(a), _is_nan(x)), eq(a, full_of(a, 0))
-    x_is_zero, x_is_inf = eq(x, full_of(x, 0)), eq(x, full_of(x, np.inf))
+    is_nan, a_is_zero = _either(_is_nan(a), _is_nan(x)), a == full_of(a, 0)
+    x_is_zero, x_is_inf = x == full_of(x, 0), x == full_of(x, np.inf)
     undefined = _undefined(a, x, a_is_zero, x_is_zero, is_nan)
-    by_series = bitwise_or(lt(x, full_of(x, 1)), lt(x, a))
+    by_series = (x < full_of(x, 1)) | (x < a)
     log_ax, underflow = _log_ax(a, x)
-    enabled = bitwise_not(_either(undefined, underflow, x_is_inf, a_is_zero))
+    enabled = ~_either(undefined, underflow, x_is_inf, a_is_zero)
     ax = exp(log_ax)
-    lower = _series(ax, x, a, bitwise_and(enabled, by_series), VALUE)
-    upper = _fraction(ax, x, a, bitwise_and(enabled, bitwise_not(by_series)), VALUE)
-    out = select(by_series, sub(const_like(a, 1), lower), upper)
-    out = select(bitwise_or(x_is_inf, a_is_zero), full_of(a, 0), out)
+    lower = _series(ax, x, a, enabled & by_series, VALUE)
+    upper = _fraction(ax, x, a, enabled & ~by_series, VALUE)
+    out = select(by_series, 1 - lower, upper)
+    out = select(x_is_inf | a_is_zero, full_of(a, 0), out)
     return select(undefined, full_of(a, np.nan), out)
 
 
 def _by_order(a: Any, x: Any, want: int) -> Any:
-    is_nan, x_is_zero = _either(_is_nan(a), _is_nan(x)), eq(x, full_of(x, 0))
-    undefined = bitwise_or(lt(x, full_of(x, 0)), le(a, full_of(a, 0)))
-    by_fraction = bitwise_and(gt(x, full_of(x, 1)), gt(x, a))
+    is_nan, x_is_zero = _either(_is_nan(a), _is_nan(x)), x == full_of(x, 0)
+    undefined = _either(x < full_of(x, 0), a <= full_of(a, 0))
+    by_fraction = bitwise_and(x > full_of(x, 1), x > a)
     log_ax, underflow = _log_ax(a, x)
     ax = exp(log_ax)
     enabled = bitwise_not(_either(x_is_zero, undefined, underflow, is_nan))
-    upper = neg(_fraction(ax, x, a, bitwise_and(enabled, by_fraction), want))
+    upper = -_fraction(ax, x, a, bitwise_and(enabled, by_fraction), want)
     lower = _series(ax, x, a, bitwise_and(enabled, bitwise_not(by_fraction)), want)
     out = select(by_fraction, upper, lower)
     out = select(x_is_zero, full_of(a, 0), out)
-    return select(bitwise_or(undefined, is_nan), full_of(a, np.nan), out)
+    return select(_either(undefined, is_nan), full_of(a, np.nan), out)
 
 
 def _density(a: Any, x: Any) -> Any:
@@ -260,8 +254,13 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
 def random_gamma_grad(*args: Any) -> Any:
     """Computes the derivative of a sample of a gamma distribution by its shape; `args` are (shape, sample)."""
     shape = broadcast_shapes(*(typeof(x).shape for x in args))
-    args = tuple(moving.broadcast_to_shape(x, shape) for x in args)
-    return _in_float32(lambda a, x: _by_order(a, x, SAMPLE))(*args)
+    args = tuple(moving.as_array_or_constant(moving.broadcast_to_shape(x, shape)) for x in args)
+
+    def slope(a, x):
+        check_same_dtypes("random_gamma_grad", typeof(a), typeof(x))
+        return _by_order(a, x, SAMPLE)
+
+    return _in_float32(slope)(*args)
 
 
 # ---- the incomplete beta function -------------------------------------------------------------------
@@ -270,17 +269,17 @@ def random_gamma_grad(*args: Any) -> Any:
 def _beta_numerator(i: Any, a: Any, b: Any, x: Any) -> Any:
     """The numerators of the continued fraction: A. R. DiDonato and A. H. Morris, 1992."""
     i = moving.filled(typeof(a).shape, i)
-    is_even = eq(remainder(i, full_of(i, 2)), full_of(i, 0))
-    is_first = eq(i, full_of(i, 1))
-    m = floor_divide(sub(i, full_of(i, 1)), full_of(i, 2))
-    at_start, m = eq(m, full_of(m, 0)), convert(m, typeof(a).dtype, False)
+    is_even = remainder(i, full_of(i, 2)) == full_of(i, 0)
+    is_first = i == full_of(i, 1)
+    m = floor_divide(i - full_of(i, 1), full_of(i, 2))
+    at_start, m = m == full_of(m, 0), convert(m, typeof(a).dtype, False)
     one, two = full_of(a, 1), full_of(a, 2)
-    second = div(mul(neg(add(a, b)), x), add(a, one))
-    top = mul(mul(neg(add(a, m)), add(add(a, b), m)), x)
-    even = div(top, mul(add(a, mul(two, m)), add(add(a, mul(two, m)), one)))
+    second = -(a + b) * x / (a + one)
+    top = -(a + m) * (a + b + m) * x
+    even = top / ((a + two * m) * (a + two * m + one))
     even = select(at_start, second, even)
-    top = mul(mul(m, sub(b, m)), x)
-    odd = div(top, mul(sub(add(a, mul(two, m)), one), add(a, mul(two, m))))
+    top = m * (b - m) * x
+    odd = top / ((a + two * m - one) * (a + two * m))
     return select(is_first, full_of(a, 1), select(is_even, even, odd))
 
 
@@ -290,27 +289,27 @@ def _beta_fraction(a: Any, b: Any, x: Any, small: float, most: int) -> Any:
 
     def denominator(i):
         i = moving.filled(typeof(a).shape, i)
-        return select(eq(i, full_of(i, 0)), full_of(a, 0), full_of(a, 1))
+        return select(i == full_of(i, 0), full_of(a, 0), full_of(a, 1))
 
     def away(value, least):
-        return select(lt(abs_(value), least), least, value)
+        return select(abs_(value) < least, least, value)
 
     def body(carry):
         a, b, x, i, _, c, d, h = carry
         numerator, below = _beta_numerator(i, a, b, x), denominator(i)
-        c = add(below, div(numerator, c))
+        c = below + numerator / c
         least = full_of(c, small)
         c = away(c, least)
-        d = away(add(below, mul(numerator, d)), least)
-        d = div(full_of(d, 1), d)
-        factor = mul(c, d)
-        h = mul(h, factor)
-        i = add(i, const_like(i, 1))
-        left = ge(abs_(sub(factor, full_of(factor, 1))), full_of(factor, small))
+        d = away(below + numerator * d, least)
+        d = full_of(d, 1) / d
+        factor = c * d
+        h = h * factor
+        i = i + 1
+        left = abs_(factor - full_of(factor, 1)) >= full_of(factor, small)
         return a, b, x, i, _any(left), c, d, h
 
     def going(carry):
-        return bitwise_and(lt(carry[3], const_like(carry[3], most)), carry[4])
+        return (carry[3] < most) & carry[4]
 
     h = denominator(int_dtype.type(0))
     h = away(h, full_of(h, small))
@@ -319,26 +318,26 @@ def _beta_fraction(a: Any, b: Any, x: Any, small: float, most: int) -> Any:
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
-    zero = bitwise_or(eq(a, full_of(a, 0)), eq(b, full_of(b, np.inf)))
-    one = bitwise_or(eq(b, full_of(b, 0)), eq(a, full_of(a, np.inf)))
-    at_start, at_end = eq(x, full_of(x, 0)), eq(x, full_of(x, 1))
-    inside, before_end = bitwise_not(at_start), bitwise_not(at_end)
+    zero = (a == full_of(a, 0)) | (b == full_of(b, np.inf))
+    one = (b == full_of(b, 0)) | (a == full_of(a, np.inf))
+    at_start, at_end = x == full_of(x, 0), x == full_of(x, 1)
+    inside, before_end = ~at_start, ~at_end
     is_nan = _either(_is_nan(a), _is_nan(b), _is_nan(x))
-    is_zero = bitwise_or(bitwise_and(one, before_end), bitwise_and(zero, at_start))
-    is_one = bitwise_or(bitwise_and(zero, inside), bitwise_and(one, at_end))
-    undefined = _either(*(lt(v, full_of(v, 0)) for v in (a, b, x)), gt(x, full_of(x, 1)))
-    undefined = bitwise_or(undefined, bitwise_or(bitwise_and(zero, one), is_nan))
-    fast = lt(x, div(add(a, full_of(a, 1)), add(add(a, b), full_of(a, 2))))
-    a, b, x = select(fast, a, b), select(fast, b, a), select(fast, x, sub(full_of(x, 1), x))
+    is_zero = one & before_end | zero & at_start
+    is_one = zero & inside | one & at_end
+    undefined = _either(*(v < full_of(v, 0) for v in (a, b, x)), x > full_of(x, 1))
+    undefined |= zero & one | is_nan
+    fast = x < (a + full_of(a, 1)) / (a + b + full_of(a, 2))
+    a, b, x = select(fast, a, b), select(fast, b, a), select(fast, x, full_of(x, 1) - x)
     info = dtypes.finfo(typeof(x).dtype)
     h = _beta_fraction(a, b, x, float(info.eps) / 2, 600 if info.dtype == np.float64 else 200)
-    short = sub(lgamma(b), lgamma(add(a, b)))
-    log_beta = add(lgamma(a), short)
-    is_small = lt(a, full_of(a, 2 * float(info.tiny)))
-    small = exp(sub(mul(log1p(neg(x)), b), short))
-    factor = exp(sub(add(mul(log(x), a), mul(log1p(neg(x)), b)), log_beta))
-    out = mul(h, select(is_small, small, div(factor, a)))
-    out = select(fast, out, sub(full_of(out, 1), out))
+    short = lgamma(b) - lgamma(a + b)
+    log_beta = lgamma(a) + short
+    is_small = a < full_of(a, 2 * float(info.tiny))
+    small = exp(log1p(-x) * b - short)
+    factor = exp(log(x) * a + log1p(-x) * b - log_beta)
+    out = h * select(is_small, small, factor / a)
+    out = select(fast, out, full_of(out, 1) - out)
     out = select(is_one, full_of(out, 1), select(is_zero, full_of(out, 0), out))
     return select(undefined, full_of(out, np.nan), out)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from minijax.base import cache, source
 from minijax.base.errors import JaxRuntimeError
+from minijax.base.util import ByKey
 from minijax.composed.callbacks.foreign import Foreign, aliases_of, check_aliases, check_method, dtype_of
 from minijax.hlo.spell import physical
 from minijax.ir.effects import FfiEffect
@@ -92,36 +93,23 @@ def _check_lowered(target_name: str, version: int, config: Any) -> None:
 # ---- attributes --------------------------------------------------------------------------------------
 
 
-class FrozenDict:
+class FrozenDict(ByKey):
     """A hashable dict, for parameters of equations."""
 
     def __init__(self, items: Mapping):
         self.items = dict(items)
-        self._key = cache.key(self.items)
-        hash(self._key)
-
-    def __eq__(self, other):
-        return type(other) is FrozenDict and self._key == other._key
-
-    def __hash__(self):
-        return hash(self._key)
+        self.identify(cache.key(self.items))
 
     def __repr__(self):
         return f"FrozenDict({self.items})"
 
 
-class HashableArray:
+class HashableArray(ByKey):
     """A hashable NumPy array, for parameters of equations."""
 
     def __init__(self, array: np.ndarray):
         self.array = np.array(array)
-        self._key = array.dtype, array.shape, array.tobytes()
-
-    def __eq__(self, other):
-        return type(other) is HashableArray and self._key == other._key
-
-    def __hash__(self):
-        return hash(self._key)
+        self.identify(array.dtype, array.shape, array.tobytes())
 
     def __repr__(self):
         return f"HashableArray({self.array!r})"

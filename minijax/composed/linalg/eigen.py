@@ -32,20 +32,7 @@ from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota, eye
-from minijax.primitives.elementwise import (
-    abs as abs_,
-    add,
-    complex as complex_,
-    conj,
-    div,
-    eq,
-    imag,
-    integer_pow,
-    mul,
-    neg,
-    real,
-    sub,
-)
+from minijax.primitives.elementwise import abs as abs_, complex as complex_, conj, imag, integer_pow, real
 from minijax.primitives.families import emit
 from minijax.primitives.moving import sum_axes, sum_axis
 from minijax.primitives.reduce import argmax
@@ -99,7 +86,7 @@ class Eig(Linalg):
         w, *left, v = self.bind(*primals, compute_right_eigenvectors=True, **how)
         if not (left or compute_right_eigenvectors):
             inner = solve(v, typed(tangents[0], v))
-            return [w], [sum_axis(mul(inner, transposed(v)), typeof(w).ndim)]
+            return [w], [sum_axis(inner * transposed(v), typeof(w).ndim)]
         if not how["enable_eigvec_derivs"]:
             raise NotImplementedError(
                 "eig: derivatives of non-symmetric eigenvectors hold only under assumptions on the input "
@@ -123,8 +110,8 @@ def gaps(w: Any) -> Any:
     n, ndim = typeof(w).shape[-1], typeof(w).ndim
     ones, row = eye(n, n, typeof(w).dtype), along(w, -2)
     wide = moving.expand_dims(ones, tuple(range(ndim - 1)))
-    inverse = integer_pow(sub(add(wide, row), along(w, -1)), -1)
-    return sub(inverse, moving.expand_dims(ones, tuple(range(ndim - 1))))
+    inverse = integer_pow(wide + row - along(w, -1), -1)
+    return inverse - moving.expand_dims(ones, tuple(range(ndim - 1)))
 
 
 def _push_eigenvectors(da: Any, w: Any, v: Any) -> tuple:
@@ -133,15 +120,15 @@ def _push_eigenvectors(da: Any, w: Any, v: Any) -> tuple:
     weights = gaps(w)
     inner = matmul(solve(v, da), v)
     dw = diagonal(inner)
-    dv = matmul(v, mul(weights, inner))
+    dv = matmul(v, weights * inner)
     largest = argmax(abs_(v), ndim - 2, np.int32)
     rows = broadcasted_iota(np.int32, typeof(v).shape, ndim - 2)
-    mask = convert(eq(rows, along(largest, -2)), typeof(v).dtype)
+    mask = convert(rows == along(largest, -2), typeof(v).dtype)
     total = lambda x: sum_axes(x, (ndim - 2,))  # noqa: E731
-    shrink = neg(real(total(mul(conj(v), dv))))
-    phase = neg(imag(total(mul(mask, dv))))
-    phase = div(phase, real(total(mul(mask, v))))
-    return dw, add(dv, mul(v, along(complex_(shrink, phase), -2)))
+    shrink = -real(total(conj(v) * dv))
+    phase = -imag(total(mask * dv))
+    phase = phase / real(total(mask * v))
+    return dw, dv + v * along(complex_(shrink, phase), -2)
 
 
 eig_p = Eig()
@@ -217,7 +204,7 @@ class Eigh(Linalg):
         v, w = self.bind(symmetrized(a, "eigh"), subset_by_index=subset_by_index, **how)
         weights = gaps(typed(w, v))
         inner = matmul(matmul(adjoint(v), da), v)
-        dv = matmul(v, mul(weights, inner))
+        dv = matmul(v, weights * inner)
         return [v, w], [dv, diagonal(real(inner) if is_complex(inner) else inner)]
 
 
@@ -245,7 +232,7 @@ def mirrored(x: Any, lower: bool) -> Any:
     half, d = tril(x, -1) if lower else triu(x, 1), diagonal(x)
     d = typed(real(d), d) if is_complex(d) else d
     n = typeof(x).shape[-1]
-    return add(add(half, adjoint(half)), mul(eye(n, n, typeof(d).dtype, typeof(x).ndim), along(d, -2)))
+    return half + adjoint(half) + eye(n, n, typeof(d).dtype, typeof(x).ndim) * along(d, -2)
 
 
 def _by_splitting(x: Any, lower: bool, sort_eigenvalues: bool, subset: tuple[int, int] | None) -> list:

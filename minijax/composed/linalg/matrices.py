@@ -13,7 +13,7 @@ from minijax.primitives import moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import diagonal_mask, iota
 from minijax.primitives.dot import Precision, batch_matmul, dot_general
-from minijax.primitives.elementwise import add, bitwise_or, conj, div, ge, select
+from minijax.primitives.elementwise import add, bitwise_or, conj, ge, select
 from minijax.primitives.families import full_of, is_complex, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.gather_scatter import gather
@@ -68,7 +68,7 @@ def symmetrized(x: Any, name: str = "") -> Any:
     dtype = dtypes.to_inexact_dtype(typeof(x).dtype)
     total = total if dtype == typeof(x).dtype else convert(total, dtype, weak_type=is_bool)
     is_weak = typeof(total).weak_type and dtype.kind == "f"
-    return div(total, 2.0 if is_bool or is_weak else scalar_like(total, 2))
+    return total / (2.0 if is_bool or is_weak else scalar_like(total, 2))
 
 
 def along(x: Any, d: int) -> Any:

@@ -56,7 +56,7 @@ def _square_svd(a: Any, compute_uv: bool, subset: tuple[int, int] | None) -> lis
     # For singular values that are 0 up to rounding, the columns of the polar factor need not be orthonormal.
     eps = n * float(dtypes.finfo(typeof(s).dtype).eps)
     last = index_in_dim(s, -1, keepdims=False)
-    deficient = lax.le(last, lax.mul(scalar_like(last, eps), norm(h, 0)))
+    deficient = last <= scalar_like(last, eps) * norm(h, 0)
     # A loop of at most one iteration, which a batch skips if none of its matrices needs it.
     _, u = while_loop(
         lambda state: state[0], lambda state: (False, _orthonormalized(state[1])), (deficient, dot_highest(unitary, v))
@@ -69,4 +69,4 @@ def _orthonormalized(u: Any) -> Any:
     q, r = qr(u, full_matrices=False)
     d = diagonal(r)
     d = lax.real(d) if is_complex(d) else d
-    return lax.mul(q, typed(along(where(lax.lt(d, scalar_like(d, 0)), scalar_like(d, -1), scalar_like(d, 1)), -2), q))
+    return q * typed(along(where(d < 0, scalar_like(d, -1), scalar_like(d, 1)), -2), q)

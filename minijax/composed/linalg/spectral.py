@@ -82,13 +82,13 @@ def spectral_eigh(
     n, dtype = typeof(a).shape[0], typeof(a).dtype
     x = a if dtype.itemsize > 2 else convert(a, _FLOAT)  # half precision cannot count eigenvalues
     scale = reduce_max(lax.abs(x), (0, 1))
-    scale = where(lax.eq(scale, scalar_like(scale, 0)), scalar_like(scale, 1), scale)
-    work = _diagonalize_blocks(lax.div(x, typed(scale, x)), small, leaf, subset or (0, n))
-    v, w = work.v, lax.mul(_real_diagonal(work.h), scale)
-    ok = lax.is_finite(lax.add(scale, sum_axis(w, 0)))
+    scale = where(scale == 0, scalar_like(scale, 1), scale)
+    work = _diagonalize_blocks(x / typed(scale, x), small, leaf, subset or (0, n))
+    v, w = work.v, _real_diagonal(work.h) * scale
+    ok = lax.is_finite(scale + sum_axis(w, 0))
     if sort_eigenvalues or subset is not None:
         places = iota(np.int32, n)
-        key = where(lax.lt(places, work.skipped), -np.inf, where(lax.ge(places, work.at), np.inf, w))
+        key = where(places < work.skipped, -np.inf, where(places >= work.at, np.inf, w))
         _, w, order = sort((key, w, places), 0, num_keys=1)
         v = take_columns(v, order)
     if subset is not None:
@@ -103,11 +103,11 @@ def _diagonalize_blocks(a: Any, small: Callable, leaf: int, wanted: tuple[int, i
     limits = _sizes_of_parts(n, leaf)
     eps = float(dtypes.finfo(dtypes.to_floating_dtype(dtype)).eps)
     size = norm(a)
-    rounding = lax.mul(size, scalar_like(size, eps))
+    rounding = size * eps
     mixing = convert(_random(n), dtype)
 
     def skip(work, size):
-        end = lax.add(work.at, size)
+        end = work.at + size
         return work._replace(at=end, skipped=end)
 
     steps = [skip, partial(_solve_block, small=small, n=leaf)]
@@ -115,12 +115,12 @@ def _diagonalize_blocks(a: Any, small: Callable, leaf: int, wanted: tuple[int, i
 
     def step(work):
         size = dynamic_index_in_dim(work.sizes, work.at, keepdims=False)
-        step_index = sum((convert(lax.gt(size, np.int32(m)), size.dtype) for m in limits[:-1]), np.int32(1))
-        is_wanted = lax.gt(lax.add(work.at, size), np.int32(wanted[0]))
+        step_index = sum((convert(size > np.int32(m), size.dtype) for m in limits[:-1]), np.int32(1))
+        is_wanted = work.at + size > np.int32(wanted[0])
         return switch(where(is_wanted, step_index, np.int32(0)), steps, work, size)
 
     start = _Work(np.int32(0), np.int32(0), moving.filled((n,), np.int32(n)), a, eye(n, n, dtype))
-    return while_loop(lambda work: lax.lt(work.at, np.int32(wanted[1])), step, start)
+    return while_loop(lambda work: work.at < np.int32(wanted[1]), step, start)
 
 
 def _sizes_of_parts(n: int, leaf: int) -> list[int]:
@@ -135,8 +135,8 @@ def _sizes_of_parts(n: int, leaf: int) -> list[int]:
 def _random(n: int) -> Any:
     """A matrix of uniform numbers between -1 and 1."""
     bits = threefry_2x32(np.zeros(2, np.uint32), moving.reshape_to(iota(np.uint32, n * n), (n, n)))
-    uniform = lax.mul(convert(lax.shift_right_logical(bits, np.uint32(8)), _FLOAT), _FLOAT.type(2.0**-23))
-    return lax.sub(uniform, _FLOAT.type(1))
+    uniform = convert(lax.shift_right_logical(bits, np.uint32(8)), _FLOAT) * _FLOAT.type(2.0 ** (-23))
+    return uniform - _FLOAT.type(1)
 
 
 def _real_diagonal(x: Any) -> Any:
@@ -156,17 +156,17 @@ def _square(rows: Any, columns: Any) -> Any:
 def _part(work: _Work, size: Any, n: int) -> _Part:
     """The block of that size at the row `work.at`, within a part of n rows and columns."""
     start = lax.min(work.at, np.int32(typeof(work.h).shape[0] - n))
-    places = lax.add(iota(np.int32, n), start)
-    rows = lax.bitwise_and(lax.ge(places, work.at), lax.lt(places, lax.add(work.at, size)))
+    places = iota(np.int32, n) + start
+    rows = (places >= work.at) & (places < work.at + size)
     around = dynamic_slice(work.h, (start, start), (n, n))
     block = where(_square(rows, rows), around, scalar_like(around, 0))
-    return _Part(start, lax.sub(work.at, start), rows, block, around)
+    return _Part(start, work.at - start, rows, block, around)
 
 
 def _diagonal_matrix(n: int, dtype: Any, values: Any) -> Any:
     """A matrix with `values`, a vector or one scalar, on its diagonal."""
     values = along(values, -2) if typeof(values).ndim else values
-    return lax.mul(eye(n, n, dtype), convert(values, dtype))
+    return eye(n, n, dtype) * convert(values, dtype)
 
 
 def _pad_block(part: _Part, x: Any, values: Any) -> Any:
@@ -188,12 +188,12 @@ def _solve_block(work: _Work, size: Any, small: Callable, n: int) -> _Work:
     part = _part(work, size, n)
     # The diagonal around the block has eigenvalues beyond the block's on either side, which keep their positions.
     far = norm(part.block)
-    far = where(lax.eq(far, scalar_like(far, 0)), scalar_like(far, 1), lax.mul(far, scalar_like(far, 2)))
-    before = lax.lt(iota(np.int32, n), part.at)
-    v, w = small(_pad_block(part, part.block, where(before, lax.neg(far), far)))
+    far = where(far == 0, scalar_like(far, 1), far * 2)
+    before = iota(np.int32, n) < part.at
+    v, w = small(_pad_block(part, part.block, where(before, -far, far)))
     q = _pad_block(part, v, scalar_like(v, 1))
     h, v = _replace_block(work, part, q, _diagonal_matrix(n, typeof(v).dtype, w))
-    return work._replace(at=lax.add(work.at, size), h=h, v=v)
+    return work._replace(at=work.at + size, h=h, v=v)
 
 
 # ---- splitting ---------------------------------------------------------------------------------------
@@ -206,41 +206,41 @@ def _divide_block(work: _Work, size: Any, mixing: Any, rounding: Any, n: int) ->
     # If the division failed, the eigenvalues are NaN.
     h = where(lax.is_finite(division.rest), division.h, scalar_like(division.h, np.nan))
     h, v = _replace_block(work, part, division.q, h)
-    is_diagonal = lax.ge(division.below, size)
-    places, middle = iota(np.int32, typeof(work.h).shape[0]), lax.add(work.at, division.below)
-    sizes = where(lax.eq(places, work.at), division.below, work.sizes)
-    sizes = where(lax.eq(places, where(is_diagonal, np.int32(-1), middle)), lax.sub(size, division.below), sizes)
+    is_diagonal = division.below >= size
+    places, middle = iota(np.int32, typeof(work.h).shape[0]), work.at + division.below
+    sizes = where(places == work.at, division.below, work.sizes)
+    sizes = where(places == where(is_diagonal, np.int32(-1), middle), size - division.below, sizes)
     return work._replace(at=where(is_diagonal, middle, work.at), sizes=sizes, h=h, v=v)
 
 
 def _find_division(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Division:
     """The first division with small off-diagonal blocks. A diagonal block is not divided."""
     a, n = part.block, typeof(part.block).shape[0]
-    unit, tolerance = eye(n, n, a.dtype), lax.mul(rounding, scalar_like(rounding, 8 + 2 * n**0.5))
-    off_diagonal = lax.sub(a, _diagonal_matrix(n, a.dtype, diagonal(a)))
+    unit, tolerance = eye(n, n, a.dtype), rounding * (8 + 2 * n**0.5)
+    off_diagonal = a - _diagonal_matrix(n, a.dtype, diagonal(a))
     middle = _median(_real_diagonal(a), part.rows, size)
-    spread = norm(_pad_block(part, lax.sub(a, _diagonal_matrix(n, a.dtype, middle)), scalar_like(middle, 0)))
-    spread = lax.div(spread, lax.sqrt(convert(size, spread.dtype)))
+    spread = norm(_pad_block(part, a - _diagonal_matrix(n, a.dtype, middle), scalar_like(middle, 0)))
+    spread = spread / lax.sqrt(convert(size, spread.dtype))
 
     def attempt(division):
         # Eigenvalues at the point of division belong to neither side. Another attempt uses another point.
-        at = lax.add(middle, lax.mul(division.shift, spread))
-        shifted = lax.sub(a, _diagonal_matrix(n, a.dtype, at))
+        at = middle + division.shift * spread
+        shifted = a - _diagonal_matrix(n, a.dtype, at)
         u, *_ = qdwh(_pad_block(part, shifted, spread))
-        projector = where(_square(part.rows, part.rows), lax.mul(lax.sub(unit, u), scalar_like(u, 0.5)), 0)
+        projector = where(_square(part.rows, part.rows), (unit - u) * 0.5, 0)
         below = convert(lax.round(sum_axis(_real_diagonal(projector), 0)), np.dtype(np.int32))
         q, h, rest = _in_basis_of(part, projector, below, mixing)
-        is_proper = lax.bitwise_and(lax.gt(below, np.int32(0)), lax.lt(below, size))
-        rest = where(lax.bitwise_and(is_proper, lax.le(rest, tolerance)), rest, scalar_like(rest, np.inf))
-        return _Division(lax.mul(division.shift, scalar_like(division.shift, _NEXT_SHIFT)), below, q, h, rest)
+        is_proper = (below > np.int32(0)) & (below < size)
+        rest = where(is_proper & (rest <= tolerance), rest, scalar_like(rest, np.inf))
+        return _Division(division.shift * _NEXT_SHIFT, below, q, h, rest)
 
     def again(division):
-        in_bounds = lax.lt(lax.abs(division.shift), scalar_like(division.shift, _LARGEST_SHIFT))
-        return lax.bitwise_and(lax.eq(division.rest, scalar_like(division.rest, np.inf)), in_bounds)
+        in_bounds = lax.abs(division.shift) < _LARGEST_SHIFT
+        return (division.rest == np.inf) & in_bounds
 
     rest = norm(off_diagonal)
-    is_diagonal = lax.le(rest, lax.mul(rounding, scalar_like(rest, 4)))
-    rest = where(is_diagonal, rest, lax.mul(rest, scalar_like(rest, np.inf)))  # NaN stays
+    is_diagonal = rest <= rounding * 4
+    rest = where(is_diagonal, rest, rest * np.inf)  # NaN stays
     division = while_loop(again, attempt, _Division(scalar_like(spread, _FIRST_SHIFT), size, unit, a, rest))
     return division._replace(below=where(lax.is_finite(division.rest), division.below, size))
 
@@ -248,9 +248,9 @@ def _find_division(part: _Part, size: Any, mixing: Any, rounding: Any) -> _Divis
 def _median(x: Any, flags: Any, count: Any) -> Any:
     """The median of the `count` elements that are marked by `flags`."""
     x = sort(where(flags, x, scalar_like(x, np.inf)), 0)
-    sides = (lax.div(lax.sub(count, np.int32(1)), np.int32(2)), lax.div(count, np.int32(2)))
+    sides = (lax.div(count - 1, np.int32(2)), lax.div(count, np.int32(2)))
     low, high = (dynamic_index_in_dim(x, i, keepdims=False) for i in sides)
-    return lax.mul(lax.add(low, high), scalar_like(low, 0.5))
+    return (low + high) * 0.5
 
 
 def _in_basis_of(part: _Part, projector: Any, below: Any, mixing: Any) -> tuple:
@@ -259,8 +259,8 @@ def _in_basis_of(part: _Part, projector: Any, below: Any, mixing: Any) -> tuple:
     Random mixing makes the first columns span the range. One step of subspace iteration corrects their conditioning.
     """
     n = typeof(projector).shape[0]
-    before = lax.lt(iota(np.int32, n), lax.add(part.at, below))
-    lower, upper = lax.bitwise_and(part.rows, before), lax.bitwise_and(part.rows, lax.bitwise_not(before))
+    before = iota(np.int32, n) < part.at + below
+    lower, upper = part.rows & before, part.rows & ~before
 
     def orthonormal(x):
         q, _ = qr(_pad_block(part, x, scalar_like(x, 1)), full_matrices=False)
@@ -268,8 +268,8 @@ def _in_basis_of(part: _Part, projector: Any, below: Any, mixing: Any) -> tuple:
 
     q = orthonormal(dot_highest(projector, mixing))
     kept = dot_highest(projector, q)
-    q = orthonormal(where(moving.broadcast_in_dim(lower, (n, n), (1,)), kept, lax.sub(q, kept)))
+    q = orthonormal(where(moving.broadcast_in_dim(lower, (n, n), (1,)), kept, q - kept))
     h = symmetrized(dot_highest(adjoint(q), dot_highest(part.block, q)))
-    off_diagonal = lax.bitwise_or(_square(lower, upper), _square(upper, lower))
+    off_diagonal = _square(lower, upper) | _square(upper, lower)
     zero = scalar_like(h, 0)
     return q, where(off_diagonal, zero, h), norm(where(off_diagonal, h, zero))

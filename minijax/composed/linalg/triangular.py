@@ -21,7 +21,7 @@ from minijax.ir.types import Zero, typeof
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.counting import eye
-from minijax.primitives.elementwise import add, conj, div, mul, neg, sub
+from minijax.primitives.elementwise import conj
 from minijax.primitives.families import emit, is_complex, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter_add
@@ -55,9 +55,9 @@ class Cholesky(Linalg):
         inner = triangular_solve(factor, right, left_side=True, transpose_a=False, lower=True)
         n, ndim = typeof(factor).shape[-1], typeof(factor).ndim
         lower = tril(inner)
-        halves = add(scalar_like(factor, 1), eye(n, n, typeof(factor).dtype))
+        halves = scalar_like(factor, 1) + eye(n, n, typeof(factor).dtype)
         halves = moving.expand_dims(halves, tuple(range(ndim - 2)))
-        return [factor], [matmul(factor, div(lower, halves))]
+        return [factor], [matmul(factor, lower / halves)]
 
 
 # ---- triangular systems -----------------------------------------------------------------------------
@@ -131,7 +131,7 @@ def _push_matrix(da, x, a, b, **params):
     """The tangent of the solution for a tangent of the matrix. Multiplies first if that is less work."""
     rows, columns = typeof(b).shape[-2:]
     k = 1 if params["unit_diagonal"] else 0
-    da = neg(tril(da, -k) if params["lower"] else triu(da, k))
+    da = -(tril(da, -k) if params["lower"] else triu(da, k))
     da = transposed(da) if params["transpose_a"] else da
     da = conj(da) if params["conjugate_a"] else da
     solve = lambda y: triangular_solve_p.bind(a, y, **params)  # noqa: E731
@@ -215,7 +215,7 @@ class TridiagonalSolve(Linalg):
         *changes, db = tangents
         x = self.bind(*primals, **how)
         if any(type(t) is not Zero for t in changes):
-            db = add_zeros(db, neg(_product(*map(instantiate, changes), x)))
+            db = add_zeros(db, -_product(*map(instantiate, changes), x))
         return [x], [self.bind(*diagonals, db, **how)]
 
     def transpose(self, cts, dl, d, du, b, **how):
@@ -251,13 +251,13 @@ def _slice_along(x: Any, axis: int, start: int, stop: int) -> Any:
 def _product(dl: Any, d: Any, du: Any, x: Any) -> Any:
     """The product of the tridiagonal matrix and x."""
     n, axis = typeof(d).shape[-1], typeof(d).ndim - 1
-    y = mul(moving.reshape_to(d, (*typeof(d).shape, 1)), x)
+    y = moving.reshape_to(d, (*typeof(d).shape, 1)) * x
     if not n:
         return y
     numbers = ScatterDimensionNumbers(tuple(range(axis + 2)), (), (axis,))
     for diagonal, at in ((dl, 1), (du, 0)):
         rows = along(_slice_along(diagonal, axis, at, at + n - 1), -1)
-        terms = mul(rows, _slice_along(x, axis, 1 - at, n - at))
+        terms = rows * _slice_along(x, axis, 1 - at, n - at)
         y = scatter_add(y, moving.filled((1,), at, INT32), terms, numbers, indices_are_sorted=True, unique_indices=True)
     return y
 
@@ -272,14 +272,14 @@ def _thomas(dl: Any, d: Any, du: Any, b: Any) -> list:
 
     def forward(carry, rows):
         (above, x), (dl, d, du, b) = carry, rows
-        pivot = lambda: sub(d, mul(dl, above))  # noqa: E731
-        return (div(du, pivot()), div(sub(b, mul(wide(dl), x)), wide(pivot()))), carry
+        pivot = lambda: d - dl * above  # noqa: E731
+        return (du / pivot(), (b - wide(dl) * x) / wide(pivot())), carry
 
     def backward(x, rows):
         above, eliminated = rows
-        return sub(eliminated, mul(wide(above), x)), x
+        return eliminated - wide(above) * x, x
 
-    first = div(row(du), row(d)), div(row(b), wide(row(d)))
+    first = row(du) / row(d), row(b) / wide(row(d))
     n = typeof(d).shape[-1]
     rest = tuple(to_front(_slice_along(v, axis, 1, n)) for v in (dl, d, du, b))
     (_, last), rows = scan(forward, first, rest, unroll=32)

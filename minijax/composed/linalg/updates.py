@@ -9,7 +9,7 @@ from minijax.composed.linalg.routines import INT32, Linalg
 from minijax.higher.cond import cond
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
-from minijax.primitives.elementwise import abs as abs_, add, div, eq, gt, mul, neg, select, sqrt, sub
+from minijax.primitives.elementwise import abs as abs_, gt, select, sqrt
 from minijax.primitives.families import FLOAT, emit, scalar_like
 from minijax.primitives.gather_dims import ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import scatter
@@ -46,11 +46,11 @@ def _by_row(e, target, operands, ins, outs, config, aliases):
 
 
 def _scaled(x: Any, factor: float) -> Any:
-    return mul(moving.filled(typeof(x).shape, scalar_like(x, factor)), x)
+    return moving.filled(typeof(x).shape, scalar_like(x, factor)) * x
 
 
 def _symmetric_product(a: Any, c: Any, alpha: float, beta: float) -> list:
-    return [add(_scaled(matmul(a, transposed(a)), alpha), _scaled(c, beta))]
+    return [_scaled(matmul(a, transposed(a)), alpha) + _scaled(c, beta)]
 
 
 class CholeskyUpdate(Linalg):
@@ -89,11 +89,11 @@ def _cholesky_update(r: Any, w: Any) -> list:
     numbers = ScatterDimensionNumbers((0,), (0,), (0,))
     for k in range(n):
         x, y = r[k, k], w[k]
-        c, s = cond(eq(y, scalar_like(y, 0)), lambda x, y: (scalar_like(x, 1), scalar_like(x, 0)), _rotation, x, y)
+        c, s = cond(y == 0, lambda x, y: (scalar_like(x, 1), scalar_like(x, 0)), _rotation, x, y)
         row = r[k]
-        by = lambda factor, v: mul(moving.broadcast_to_shape(factor, (n,)), v)  # noqa: E731
-        rotated = sub(by(c, row), by(s, w))
-        w = add(by(c, w), by(s, row))
+        by = lambda factor, v: moving.broadcast_to_shape(factor, (n,)) * v  # noqa: E731
+        rotated = by(c, row) - by(s, w)
+        w = by(c, w) + by(s, row)
         at = moving.filled((1,), k, INT32)
         r = scatter(r, at, rotated, numbers, indices_are_sorted=True, unique_indices=True)
     return [r]
@@ -103,9 +103,9 @@ def _rotation(x: Any, y: Any) -> tuple:
     """Cosine and sine of the rotation that takes (x, y) to the first axis."""
     sizes = abs_(x), abs_(y)
     size = select(gt(*sizes), *sizes)
-    x, y = div(x, size), div(y, size)
-    inverse = div(scalar_like(x, 1), sqrt(add(mul(x, x), mul(y, y))))
-    return mul(x, inverse), mul(neg(y), inverse)
+    x, y = x / size, y / size
+    inverse = 1 / sqrt(x * x + y * y)
+    return x * inverse, -y * inverse
 
 
 symmetric_product_p, cholesky_update_p = SymmetricProduct(), CholeskyUpdate()
@@ -122,7 +122,7 @@ def symmetric_product(
     if not symmetrize_output:
         return product
     above = transposed(tril(product, -1))
-    return add(tril(product), above)
+    return tril(product) + above
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 import minijax.numpy as jnp
 from minijax.base import stack, tree
 from minijax.ir import context, state
+from minijax.ir.concrete import concrete_value
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Trace, Tracer
 from minijax.ir.types import register_value_type, typeof
@@ -44,10 +45,7 @@ class JetTracer(Tracer):
         return self.primal if self.terms is zero_series else self
 
     def concrete_value(self):
-        return self.primal.concrete_value() if isinstance(self.primal, Tracer) else self.primal
-
-    def is_concrete(self):
-        return not isinstance(self.primal, Tracer) or self.primal.is_concrete()
+        return concrete_value(self.primal)
 
     def __repr__(self):
         return f"JetTracer<{self.aval}>"

@@ -13,7 +13,7 @@ from minijax.experimental.sparse import util
 from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties, validated
 from minijax.experimental.sparse.composed import Batched
 from minijax.experimental.sparse.util import Shape, SparseInfo, batch_sizes, inverse, is_padding, nfold_vmap, row
-from minijax.interop.introspection import is_concrete
+from minijax.ir.concrete import concrete_value
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.transforms.jvp import jvp_flat
 
@@ -211,7 +211,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def _count_unique(mat: BCOO) -> int:
-    if not is_concrete(mat.indices) or not is_concrete(mat.data):
+    if concrete_value(mat.indices) is None or concrete_value(mat.data) is None:
         raise ValueError(_TRACED_NSE)
     if not mat.n_sparse:
         return 1

@@ -54,8 +54,7 @@ class AtomicRmw(KernelOperation):
         tree_text = f"PyTreeDef((*, {tree_text}, *, {mark(mask)}))"
         return printed(eqn, [ref, *leaves, value, mask], args_tree=tree_text)
 
-    def result_types(self, view, value, mask, **params):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def performed(self, view, value, mask, *, atomic_type):
         old = as_array_or_constant(value_of(view))
@@ -78,8 +77,7 @@ class AtomicCas(KernelOperation):
     def as_printed(self, eqn):
         return eqn.replace(params={})
 
-    def result_types(self, view, cmp, value):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def performed(self, view, cmp, value):
         old = as_array_or_constant(value_of(view))

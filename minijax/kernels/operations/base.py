@@ -71,6 +71,10 @@ class KernelOperation(RefOperation):
         """The types of the results."""
         return []
 
+    def elements_of_view(self, view, *args, **params):
+        """As `result_types`: one result, of the type of the elements that the first argument shows."""
+        return [type_of(view).update(weak_type=False)]
+
     def shown_arguments(self, eqn: JaxprEqn, name: Callable) -> list[str]:
         """The arguments as jaxprs print them."""
         return [text_of(arg, name) for arg in self.arguments(eqn.invars, eqn.params)]

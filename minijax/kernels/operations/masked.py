@@ -36,8 +36,7 @@ class MaskedLoad(KernelOperation):
     name = "masked_load"
     reads_only = True
 
-    def result_types(self, view, mask, other, **params):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def performed(self, view, mask, other, **params):
         value = _padded_read(view)
@@ -62,8 +61,7 @@ class MaskedSwap(KernelOperation):
     name = "masked_swap"
     writes = True
 
-    def result_types(self, view, value, mask, **params):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def performed(self, view, value, mask, **params):
         before = _padded_read(view)

@@ -139,6 +139,11 @@ class _Visits(NamedTuple):
         head = h if self.info.block_mask.shape[0] > 1 else 0
         return (head, j, i) if self.is_dkv else (head, i, j)
 
+    def of_derivative(self, size: int, v_size: int) -> list[BlockSpec]:
+        """The blocks of queries, keys, values, cotangents, and of two numbers a query."""
+        keys, values = self.keys(size), self.keys(v_size)
+        return [self.queries(size), keys, values, self.queries(v_size), *[self.queries(1)] * 2]
+
     def scalars(self) -> list[Array]:
         """The arrays that are prefetched: kinds of blocks, and which data and blocks of the mask come next."""
         given = [self.info.block_mask, self.info.data_next]
@@ -331,13 +336,7 @@ def _by_keys(x: _Operands, info: MaskInfo, options: _Options, do: Array, stats: 
                 ref[...] = total[...].astype(ref.dtype)
 
     kv_len = x.k.shape[-2]
-    ins = [
-        visits.queries(size),
-        visits.keys(size),
-        visits.keys(v_size),
-        visits.queries(v_size),
-        *[visits.queries(1)] * 2,
-    ]
+    ins = visits.of_derivative(size, v_size)
     # The heads of queries that share keys are added up afterwards.
     out = [ShapeDtypeStruct((heads, kv_len, n), jnp.float32) for n in (size, v_size)]
     outs = [BlockSpec((None, block[1], n), lambda h, i, j, *s: (h, i, 0)) for n in (size, v_size)]
@@ -376,13 +375,7 @@ def _by_queries(x: _Operands, info: MaskInfo, options: _Options, do: Array, stat
         def _finish():
             dq_ref[...] = total[...].astype(dq_ref.dtype)
 
-    ins = [
-        visits.queries(size),
-        visits.keys(size),
-        visits.keys(v_size),
-        visits.queries(v_size),
-        *[visits.queries(1)] * 2,
-    ]
+    ins = visits.of_derivative(size, v_size)
     scratch = [TpuMemorySpace.VMEM((visits.block[0], size), jnp.float32)]
     out, outs = [ShapeDtypeStruct(x.q.shape, x.q.dtype)], [visits.queries(size)]
     call = visits.run(kernel, out, [*ins, *mask_specs], outs, scratch, heads, options, x.name(options, False, "dq"))
