@@ -43,7 +43,7 @@ ROOM_LINES = {
     "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_795, "advice in messages"),
     "indexing": (535, "static indices are clipped, advice in messages"),
-    "transforms": (1_120, "equations that only read references, in their jaxprs too, are dropped with their results"),
+    "transforms": (1_130, "equations that only read references are dropped with their results; calls own references"),
     "calls": (1_690, "constants of linear parts are operands, as in jax"),
     "dispatch": (2_820, "trees with NumPy arrays and changing numbers are found without a key"),
     "higher": (2_080, "cotangents of the slices of a scan keep their weak types"),
