@@ -252,6 +252,10 @@ class CustomVJPCall(CustomDerivativeCall):
     has_backward_rule = True
     rule = CustomVJP()
 
+    # Staged as a whole: a second derivative needs its rules.
+    def partial_eval(self, staging, operands, unknown_in, **params):
+        return self.rebind(staging if any(unknown_in) else state.current_trace(), operands, params)
+
     def rule_params(self, operands, params):
         rest = {k: params[k] for k in ("bwd", "out_trees", "symbolic_zeros")}
         return dict(fwd=_of_types(params["fwd_jaxpr_thunk"], operands, params["symbolic_zeros"]), **rest)

@@ -10,9 +10,9 @@ from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.calls.bodied import split_tangents
 from minijax.calls.call import Inlined
-from minijax.calls.remat_opt import no_reverse_mode_error
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Axis
+from minijax.ir.rules import no_reverse_mode_error
 from minijax.ir.types import Zero, typeof
 from minijax.primitives import moving
 from minijax.primitives.counting import iota

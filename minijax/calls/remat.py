@@ -8,11 +8,11 @@ from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.calls.call import OpenCall, Places, closed_of
 from minijax.calls.print_saved_residuals import log_residuals
-from minijax.calls.remat_opt import no_reverse_mode_error
 from minijax.ir import context, effects, state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
 from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.refs import is_ref
+from minijax.ir.rules import no_reverse_mode_error
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
 from minijax.primitives.convert import Copy
 from minijax.primitives.zeros import nonzero_mask

@@ -11,7 +11,7 @@ from minijax.base.mask import Mask
 from minijax.calls.call import Inlined, closed_call_p
 from minijax.ir.body import source_of
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Literal
-from minijax.ir.primitive import Primitive
+from minijax.ir.rules import no_reverse_mode_error
 from minijax.ir.trace import constants_to_inputs, trace_to_jaxpr
 from minijax.ir.types import typeof
 from minijax.primitives.moving import move_axis
@@ -20,14 +20,6 @@ from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.partial_eval import permute_jaxpr
 from minijax.transforms.prune import prune_closed
-
-
-def no_reverse_mode_error(primitive: Primitive) -> ValueError:
-    """The error of reverse mode for a primitive that has only a jvp rule."""
-    return ValueError(
-        f"Linearization failed to produce known values for all output primals: '{primitive.name}' has derivatives in "
-        "forward mode only; it does not support reverse-mode autodiff."
-    )
 
 
 class RematOpt(Inlined):

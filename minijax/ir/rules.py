@@ -208,6 +208,14 @@ def no_rule(primitive: Any, rule: str) -> NoReturn:
     raise NotImplementedError(f"{_RULES[rule]} for '{primitive.name}' not implemented{_ADVICE.get(rule, '')}")
 
 
+def no_reverse_mode_error(primitive: Any) -> ValueError:
+    """The error of reverse mode for a primitive that has only a jvp rule."""
+    return ValueError(
+        f"Linearization failed to produce known values for all output primals: '{primitive.name}' has derivatives in "
+        "forward mode only; it does not support reverse-mode autodiff."
+    )
+
+
 def no_lowering(primitive: Any, platform: str) -> NoReturn:
     """Raises NotImplementedError for a primitive that cannot be lowered for a platform."""
     message = "MLIR translation rule for primitive '{}' not found for platform {}"

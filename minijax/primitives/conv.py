@@ -66,6 +66,12 @@ class ConvGeneralDilated(Product):
     def infer(self, lhs, rhs, *, dimension_numbers, preferred_element_type, **params):
         check_kinds(self.name, ANY, lhs, rhs)
         check_same_dtypes(self.name, lhs, rhs)
+        ranks = {lhs.ndim, rhs.ndim, *map(len, dimension_numbers)}
+        if len(ranks) > 1:
+            raise ValueError(
+                f"{self.name} lhs and rhs must have the same number of dimensions, as dimension_numbers must, got "
+                f"{lhs.shape}, {rhs.shape} and {dimension_numbers}"
+            )
         x, kernel = (permuted(a.shape, s) for a, s in zip((lhs, rhs), dimension_numbers[:2], strict=True))
         shape = permuted(self._result_shape(x, kernel, **params), moving.inverse(dimension_numbers.out_spec))
         dtype = _result_dtype(lhs.dtype, preferred_element_type)

@@ -10,6 +10,7 @@ from minijax.base import cache, dtypes, errors, tree
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int
+from minijax.ir import state
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as
 from minijax.ir.result_types import sharded_equally
 from minijax.ir.trace import Tracer, as_literal, with_literal
@@ -220,16 +221,22 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
         known = _scalars.get((kind, operand, dtype))
         if known is None:
             known = cast(operand, dtype)
-            if isinstance(known, np.generic):
+            if isinstance(known, np.generic) and (kind is int or not isinstance(known, np.integer)):
                 _scalars[kind, operand, dtype] = with_literal(known)
         return known
     if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
         message = "Casting complex values to real discards the imaginary part"
         errors.warn(message, np.exceptions.ComplexWarning)
         if type(operand) is complex and dtype != np.bool_:
-            raise TypeError("float() argument must be a string or a real number, not 'complex'")
+            return _cast_complex(operand, dtype, weak_type)
         operand = operand.real if isinstance(operand, np.generic) and dtype != np.bool_ else operand
     return cast(operand, dtype, weak_type)
+
+
+def _cast_complex(x: complex, dtype: Any, weak_type: bool) -> Any:
+    if dtypes.issubdtype(dtype, np.integer) and not np.isfinite(x):
+        return cast(x.real, dtype, weak_type)
+    raise TypeError("float() argument must be a string or a real number, not 'complex'")
 
 
 def cast(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
@@ -260,7 +267,17 @@ def _convert_scalar(operand: Any, dtype: Any, weak_type: bool) -> Any:
     if weak_type and type(operand) in (int, float, complex) and typeof(operand).dtype == dtype:
         if type(operand) is not int or operand.bit_length() <= 31:
             return operand
+    is_float = isinstance(operand, float) or operand != operand  # of NumPy's floats jax asks XLA for NaN only
+    if is_float and dtypes.issubdtype(dtype, np.integer) and state.is_eager():
+        operand = _within(operand, dtypes.iinfo(dtype))
     return scalar(np.asarray(operand).astype(dtype), dtype, weak_type)
+
+
+def _within(x: float, limits: Any) -> float | int:
+    """The number that XLA converts to an integer dtype with these limits: the nearest one, or 0 for NaN."""
+    if x != x:
+        return 0
+    return x if limits.min <= x <= limits.max else int(limits.max if x > 0 else limits.min)
 
 
 def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:

@@ -14,7 +14,7 @@ from minijax.base import dims, dtypes
 from minijax.base.dims import as_index
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
-from minijax.base.symbolic.dimension import max_dim
+from minijax.base.symbolic.dimension import SymbolicDim, max_dim
 from minijax.ir import state
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as, is_undefined_primal
 from minijax.ir.result_types import (
@@ -28,7 +28,7 @@ from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
 from minijax.partition.explicit import common_sharding, entries_of, sharding_in_type
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.primitives import moving
-from minijax.primitives.convert import convert
+from minijax.primitives.convert import convert, scalar_as
 from minijax.primitives.device import place_like
 from minijax.primitives.elementwise import select, sub
 from minijax.primitives.families import check_same_dtypes, reduce_scalars_like, scalar_like
@@ -674,7 +674,11 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 def shape_as_value(shape: Sequence[int]) -> Any:
     """Converts a shape to an array of int32."""
-    return np.array([index(n) for n in shape], np.int32) if len(shape) else moving.filled((0,), np.int32(0))
+    if not len(shape):
+        return moving.filled((0,), np.int32(0))
+    if any(isinstance(n, SymbolicDim) for n in shape):
+        return concatenate([moving.filled((1,), scalar_as(n, np.int32)) for n in shape], 0)
+    return np.array([index(n) for n in shape], np.int32)
 
 
 def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = None) -> Array:

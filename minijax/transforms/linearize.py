@@ -21,7 +21,7 @@ from minijax.ir import context, state
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, JaxprEqn, Var
 from minijax.ir.refs import Ref
-from minijax.ir.rules import no_rule
+from minijax.ir.rules import no_reverse_mode_error, no_rule
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Trace, Tracer, eval_jaxpr, open_at, trace_to_jaxpr
 from minijax.ir.types import Zero, is_float0, register_value_type, typeof
 from minijax.primitives.zeros import instantiate
@@ -102,7 +102,10 @@ class LinearizeTrace(DualTrace):
                 return results
         tangents = with_zeros(primals, tangents)
         rule = primitive.jvp or no_rule(primitive, "jvp")
-        return self.join(*called_under(self.rule_trace, rule, primals, tangents, **params))
+        results, tangents = called_under(self.rule_trace, rule, primals, tangents, **params)
+        if primitive.partial_eval is not None and any(map(self.rule_trace._is_tangent, results)):
+            raise no_reverse_mode_error(primitive)
+        return self.join(results, tangents)
 
     def _process_by_linearize_rule(self, primitive, primals, tangents, nonzeros, params):
         parts = called_under(self.beneath, primitive.linearize, nonzeros, primals, **params)

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from minijax.base import cache
 from minijax.base.mask import Mask
 from minijax.ir import context, state
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
-from minijax.ir.refs import REF_EFFECT
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, jaxprs_in_params
+from minijax.ir.refs import REF_EFFECT, AbstractRef
 from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer, environment, open_at, trace_to_jaxpr, values_of
 from minijax.transforms.discharge import discharged
 from minijax.transforms.prune import read_variables
@@ -79,12 +79,26 @@ def _is_unknown(x: Any, staging: JaxprTrace) -> bool:
 def _process(staging: JaxprTrace, eqn: JaxprEqn, operands: Sequence) -> list:
     unknown_in = [_is_unknown(x, staging) for x in operands]
     # Operations on references are all unknown, which keeps their order.
-    touches_refs = not REF_EFFECT.isdisjoint(eqn.effects)
+    touches_refs = not REF_EFFECT.isdisjoint(eqn.effects) and not _has_own_refs_only(eqn)
     if not any(unknown_in) and not touches_refs and eqn.primitive.partial_eval is None:
         return eqn.primitive.rebind(state.current_trace(), operands, eqn.params)
     if eqn.primitive.partial_eval is None or touches_refs:
         return eqn.primitive.rebind(staging, operands, eqn.params)
     return eqn.primitive.partial_eval(staging, operands, unknown_in, **eqn.params)
+
+
+def _has_own_refs_only(eqn: JaxprEqn) -> bool:
+    """Whether an equation with effects on references is a call that makes these references."""
+    bodies = tuple(jaxprs_in_params(eqn.params))
+    is_passed = any(type(v.aval) is AbstractRef for v in (*eqn.invars, *eqn.outvars))
+    return bool(bodies) and not is_passed and not any(map(_captures_refs, bodies))
+
+
+@cache.weak_cache
+def _captures_refs(jaxpr: Jaxpr) -> bool:
+    """Whether constants of the jaxpr, or of one within it, are references."""
+    inner = (body for eqn in jaxpr.eqns if eqn.effects for body in jaxprs_in_params(eqn.params))
+    return any(type(v.aval) is AbstractRef for v in jaxpr.constvars) or any(map(_captures_refs, inner))
 
 
 def _unknown_part(staging: JaxprTrace, results: Sequence, opens_constants: bool = False) -> tuple[ClosedJaxpr, list]:
