@@ -45,6 +45,7 @@ from minijax.kernels.operations.helpers import next_power_of_2 as next_power_of_
 from minijax.kernels.operations.helpers import run_state as run_state
 from minijax.kernels.operations.helpers import strides_from_shape as strides_from_shape
 from minijax.kernels.operations.helpers import when as when
+from minijax.kernels.operations.scoped import get_global as get_global
 from minijax.kernels.operations.scoped import run_scoped as run_scoped
 from minijax.kernels.operations.scoped import with_scoped as with_scoped
 from minijax.kernels.operations.selection import select_ref as select_ref
@@ -88,4 +89,3 @@ def dot(
     precision: Any = None,
 ) -> Any: ...
 debug_checks_enabled: Option
-get_global: Any
