@@ -238,6 +238,21 @@ def test_slices_of_any_start():
     np.testing.assert_array_equal(call(body, X[:500], shape=(500, 128)), 2 * X[:500])
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_slices_of_any_length(count):
+    starts = np.array([0, 5, 5, 18, 49, 50, 64], np.int32)
+
+    def kernel(starts, x, o):
+        run = lambda i: (pl.ds(starts[i], starts[i + 1] - starts[i]), 0)  # noqa: E731
+        spec = pl.BlockSpec((pl.BoundedSlice(31), 128), run, pipeline_mode=pl.Buffered(count))
+        pltpu.emit_pipeline(double, grid=(6,), in_specs=[spec], out_specs=spec)(x, o)
+
+    whole, scalars = pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SMEM)
+    out = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+    f = pl.pallas_call(kernel, out, in_specs=[scalars, whole], out_specs=whole, interpret=True)
+    np.testing.assert_array_equal(f(starts, X[:64]), 2 * X[:64])
+
+
 @pytest.mark.parametrize("shape", [(500, 128), (384, 200), (300, 300)])
 @pytest.mark.parametrize("count", [1, 2])
 def test_the_last_blocks_stick_out_of_the_array(shape, count):
