@@ -116,8 +116,22 @@ def matmul(jax, jnp, lax, pl, pltpu):
     return body
 
 
-COMPARED = list(PROGRAMS)
+@pipeline(
+    X,
+    X[:128],
+    want=np.tile(X[:128] + X[:128], (4, 1)),
+    specs=((X.shape, lambda i: (0, 0)), ((128, 128), lambda i: (0, 0)), ROWS),
+    modes=(None,) * 3,
+)
+def whole_operands(jax, jnp, lax, pl, pltpu):
+    def body(a, b, o):
+        o[...] = a[:128] + b[...]
+
+    return body
+
+
 add("whole", specs=((X.shape, lambda i: (0, 0)),) * 2)
+COMPARED = list(PROGRAMS)
 add("without_grid", grid=(), specs=((), ()))
 add("one_after_the_other", no_pipelining=True)
 add("tiles_one_after_the_other", grid=(4, 2), specs=(TILES, TILES), no_pipelining=True)

@@ -254,16 +254,24 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def slots(self) -> list[Any]:
-        """The slots that the buffers have, which change from step to step."""
+        """The slots that change from step to step."""
         return [getattr(self, name) for name in self._slot_names()]
 
     def with_slots(self, slots: Sequence[Any]) -> BufferedRef:
         """The same buffers with other slots, in the order of `slots`."""
         return self._with(**dict(zip(self._slot_names(), slots, strict=True)))
 
-    def _slot_names(self) -> list[str]:
+    def captured_by(self, trace: Any) -> BufferedRef:
+        """The same buffers in the body of a loop, which captures what stays from step to step, in jax's order."""
+        trace.capture([] if self.window_ref is None else [self.window_ref])
+        steady = {name: trace.instantiated(np.uint32(0)) for name in self._slot_names(steady=True)}
+        trace.capture([x for x in (self.sem_recvs, self.sem_sends) if x is not None])
+        return self._with(**steady)
+
+    def _slot_names(self, steady: bool = False) -> list[str]:
         names = "copy_in_slot", "wait_in_slot", "copy_out_slot", "wait_out_slot"
-        return [name for name in names if getattr(self, name) is not None]
+        stays = lambda name: self.is_trivial_windowing and name != "wait_in_slot"  # noqa: E731
+        return [name for name in names if getattr(self, name) is not None and stays(name) == steady]
 
     def with_next_fetch(self, next_fetch: Any = None) -> BufferedRef:
         """The same buffers with the indices of the block that is fetched next."""

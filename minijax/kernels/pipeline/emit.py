@@ -214,17 +214,17 @@ class _Run:
         if not self.pipeline.is_serial:
             now = self.moment(0, zeros)
             brefs = [self.begun(b, x, now) for b, x in zip(brefs, self.arrays, strict=True)]
-        held = [x for b in brefs for x in (b.window_ref, b.sem_recvs, b.sem_sends) if x is not None]
-        with_slots = lambda slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
+        with_slots = lambda brefs, slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
 
         def body(i, carry):
             slots, indices = carry
-            state.current_trace().capture(held)
-            stepped = self.stepped(with_slots(slots), self.moment(i, indices))
+            trace = state.current_trace()
+            own = with_slots([b.captured_by(trace) for b in brefs], slots)
+            stepped = self.stepped(own, self.moment(i, indices))
             return [b.slots for b in stepped], after(indices, self.pipeline.grid)
 
         slots, indices = fori_loop(0, self.steps, body, ([b.slots for b in brefs], zeros))
-        brefs = with_slots(slots)
+        brefs = with_slots(brefs, slots)
         if self.pipeline.is_serial:
             return
         last = before(indices, self.pipeline.grid)
