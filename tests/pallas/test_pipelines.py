@@ -131,14 +131,13 @@ def whole_operands(jax, jnp, lax, pl, pltpu):
 
 
 add("whole", specs=((X.shape, lambda i: (0, 0)),) * 2)
-COMPARED = list(PROGRAMS)
 add("without_grid", grid=(), specs=((), ()))
 add("one_after_the_other", no_pipelining=True)
 add("tiles_one_after_the_other", grid=(4, 2), specs=(TILES, TILES), no_pipelining=True)
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_jaxprs(name):
     program, operands, _ = PROGRAMS[name]
     with compare.on_both(on_v5e):

@@ -261,10 +261,14 @@ class BufferedRef(BufferedRefBase):
         """The same buffers with other slots, in the order of `slots`."""
         return self._with(**dict(zip(self._slot_names(), slots, strict=True)))
 
-    def captured_by(self, trace: Any) -> BufferedRef:
-        """The same buffers in the body of a loop, which captures what stays from step to step, in jax's order."""
+    def captured_by(self, trace: Any, is_serial: bool) -> BufferedRef:
+        """The same buffers in the body of a loop, which captures what stays from step to step, in jax's order.
+
+        Where steps run one after the other, no slot changes.
+        """
         trace.capture([] if self.window_ref is None else [self.window_ref])
-        steady = {name: trace.instantiated(np.uint32(0)) for name in self._slot_names(steady=True)}
+        names = [*self._slot_names(True), *(self._slot_names() if is_serial else [])]
+        steady = {name: trace.instantiated(np.uint32(0)) for name in names}
         trace.capture([x for x in (self.sem_recvs, self.sem_sends) if x is not None])
         return self._with(**steady)
 
