@@ -90,6 +90,10 @@ def tpu():
     gather = ops.tpu.all_gather.all_gather
     table["all_gather"] = lambda x: gather(x, mesh=MESH, axis_name="x"), [typed((64, 128))]
     table["paged"] = of_pages, [typed((2, 16, 128)), *[typed((2, 64, 16, 128))] * 2, ints(2), ints(2, 16)]
+    table["ragged"] = (
+        ops.tpu.ragged_paged_attention.ragged_paged_attention,
+        [typed((64, 8, 128)), typed((32, 16, 8, 128)), ints(4), ints(4, 8), ints(5), ints(1)],
+    )  # fmt: skip
     return table
 
 

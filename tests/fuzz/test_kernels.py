@@ -3,6 +3,9 @@
 import os
 import random
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import compare
 import numpy as np
@@ -23,7 +26,7 @@ LEFT_BY_JAX = {
 ROUNDED = dict(rtol=1e-4, atol=1e-2, why="XLA fuses the two programs as it likes")
 
 
-def check(program: kernels.Program) -> str:
+def check(program: kernels.Program, beside_plain: bool = True) -> str:
     """Requires the results of plain operations and of jax; of simulated kernels, the same errors too."""
     params = {"interpret": lambda m: True, "simulator": lambda m: m.InterpretParams()}[program.form]
 
@@ -33,7 +36,7 @@ def check(program: kernels.Program) -> str:
             return jax.jit(call)(*program.args)
 
     mine = compare.same(run, raises=compare.EITHER, **ROUNDED)
-    if mine is not None:
+    if mine is not None and beside_plain:
         for k, (ours, plain) in enumerate(zip(mine, plain_kernels.results(program, minijax), strict=True)):
             compare.require(close(np.asarray(ours), plain), f"result {k}, beside plain operations", ours, plain)
     return ""
@@ -62,6 +65,37 @@ def blocks() -> list:
 @pytest.mark.parametrize("block", blocks())
 def test_kernels_of_fixed_seeds(block):
     COMPARISON.run(range(BLOCK * block, BLOCK * (block + 1)))
+
+
+# Seeds whose results are jax's, but not those of plain operations, by the pass of XLA without which they are.
+BY_PASS = {
+    "--xla_disable_hlo_passes=algsimp": (3485, 4798, 9366, 10080),  # a slice of a slice is one, clamped once
+    "--xla_allow_excess_precision=false": (2436, 9844),  # values of bfloat16 stay unrounded
+}
+BESIDE_PLAIN = """
+import minijax
+from fuzz import kernels, plain_kernels
+from tests.fuzz.test_kernels import close
+import numpy as np
+
+for seed in {seeds}:
+    program = kernels.generate(seed)
+    mine = minijax.jit(program.on(minijax))(*program.args)
+    assert all(map(close, map(np.asarray, mine), map(np.asarray, plain_kernels.results(program, minijax)))), seed
+"""
+
+
+@pytest.mark.parametrize("flag", BY_PASS)
+def test_differences_have_a_reason(flag):
+    """No difference but those by XLA's passes is left among the first 10,100 kernels."""
+    for seed in BY_PASS[flag]:
+        check(kernels.generate(seed), beside_plain=False)
+    root = Path(__file__).parents[2]
+    paths = os.pathsep.join(map(str, (root, root / "tests", root / "tests/support")))
+    flags = {"XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {flag}", "PYTHONPATH": paths}
+    command = [sys.executable, "-c", BESIDE_PLAIN.format(seeds=BY_PASS[flag])]
+    ran = subprocess.run(command, env=os.environ | flags, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr[-2000:]
 
 
 @pytest.mark.full

@@ -116,7 +116,20 @@ def matmul(jax, jnp, lax, pl, pltpu):
     return body
 
 
-COMPARED = list(PROGRAMS)
+@pipeline(
+    X,
+    X[:128],
+    want=np.tile(X[:128] + X[:128], (4, 1)),
+    specs=((X.shape, lambda i: (0, 0)), ((128, 128), lambda i: (0, 0)), ROWS),
+    modes=(None,) * 3,
+)
+def whole_operands(jax, jnp, lax, pl, pltpu):
+    def body(a, b, o):
+        o[...] = a[:128] + b[...]
+
+    return body
+
+
 add("whole", specs=((X.shape, lambda i: (0, 0)),) * 2)
 add("without_grid", grid=(), specs=((), ()))
 add("one_after_the_other", no_pipelining=True)
@@ -124,7 +137,7 @@ add("tiles_one_after_the_other", grid=(4, 2), specs=(TILES, TILES), no_pipelinin
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", COMPARED)
+@pytest.mark.parametrize("name", PROGRAMS)
 def test_jaxprs(name):
     program, operands, _ = PROGRAMS[name]
     with compare.on_both(on_v5e):
@@ -236,6 +249,21 @@ def test_slices_of_any_start():
         pltpu.emit_pipeline(double, grid=(5,), in_specs=[spec], out_specs=spec)(x, o)
 
     np.testing.assert_array_equal(call(body, X[:500], shape=(500, 128)), 2 * X[:500])
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_slices_of_any_length(count):
+    starts = np.array([0, 5, 5, 18, 49, 50, 64], np.int32)
+
+    def kernel(starts, x, o):
+        run = lambda i: (pl.ds(starts[i], starts[i + 1] - starts[i]), 0)  # noqa: E731
+        spec = pl.BlockSpec((pl.BoundedSlice(31), 128), run, pipeline_mode=pl.Buffered(count))
+        pltpu.emit_pipeline(double, grid=(6,), in_specs=[spec], out_specs=spec)(x, o)
+
+    whole, scalars = pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SMEM)
+    out = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+    f = pl.pallas_call(kernel, out, in_specs=[scalars, whole], out_specs=whole, interpret=True)
+    np.testing.assert_array_equal(f(starts, X[:64]), 2 * X[:64])
 
 
 @pytest.mark.parametrize("shape", [(500, 128), (384, 200), (300, 300)])

@@ -254,7 +254,91 @@ def indexed_by_prefetched_scalars(interpret):
     return call(order, X), X.reshape(8, 8, 256)[order].reshape(64, 256)
 
 
+def copied_far_ahead(interpret):
+    """Two passes of an axis over blocks that stay, with the next blocks copied before the step that needs them."""
+
+    def kernel(x, o):
+        def body(x, o):
+            @pl.when(pl.program_id(1) == 0)
+            def _():
+                o[...] = jnp.zeros_like(o)
+
+            o[...] += x[...]
+
+        ahead = pl.BlockSpec((8, 256), lambda i, k: (i, 0), pipeline_mode=pl.Buffered(2, use_lookahead=True))
+        out = pl.BlockSpec((8, 256), lambda i, k: (i, 0))
+        pltpu.emit_pipeline(body, grid=(8, 3), in_specs=[ahead], out_specs=out)(x, o)
+
+    return pl.pallas_call(kernel, like(X), in_specs=[WHOLE], out_specs=WHOLE, interpret=interpret)(X), 3 * X
+
+
+def slices_of_any_size(interpret):
+    """Runs of rows of different lengths, each of which is a block of at most 32."""
+    starts = np.array([0, 8, 40, 48, 64], np.int32)
+
+    def kernel(starts, x, o):
+        def run(i):
+            return pl.ds(pl.multiple_of(starts[i], 8), pl.multiple_of(starts[i + 1] - starts[i], 8)), 0
+
+        def body(x, o):
+            o[...] = 2 * x[...]
+
+        spec = pl.BlockSpec((pl.BoundedSlice(32), 256), run)
+        pltpu.emit_pipeline(body, grid=(4,), in_specs=[spec], out_specs=spec)(x, o)
+
+    scalars = pl.BlockSpec(memory_space=pltpu.SMEM)
+    call = pl.pallas_call(kernel, like(X), in_specs=[scalars, WHOLE], out_specs=WHOLE, interpret=interpret)
+    return call(starts, X), 2 * X
+
+
+def in_the_place_of_the_operand(interpret):
+    """The result has the buffer of an operand, whose other rows stay."""
+
+    def kernel(x, o):
+        o[...] = -x[...]
+
+    spec = pl.BlockSpec((8, 256), lambda i: (2 * i, 0))
+    call = pl.pallas_call(
+        kernel, like(X), grid=(4,), in_specs=[spec], out_specs=spec, input_output_aliases={0: 0}, interpret=interpret
+    )
+    return call(X), np.where(np.arange(64)[:, None] // 8 % 2 == 0, -X, X)
+
+
+def product_by_the_blocks_that_are_not_zero(interpret):
+    """The blocks of a sparse matrix are listed in order; scalars say where each of them is."""
+    at = np.array([[0, 0], [0, 1], [2, 0], [3, 1]], np.int32)
+    found = np.zeros((4, 2, 16, 128), np.float32)
+    found[tuple(at.T)] = A.reshape(4, 16, 2, 128).transpose(0, 2, 1, 3)[tuple(at.T)]
+    dense = found.transpose(0, 2, 1, 3).reshape(64, 256)
+
+    def kernel(at, blocks, y, start, o):
+        i = pl.program_id(0)
+
+        @pl.when((i == 0) | (at[i, 0] != at[jnp.maximum(i - 1, 0), 0]))
+        def _():
+            o[...] = jnp.zeros_like(o)
+
+        o[...] += jnp.dot(blocks[...], y[...], preferred_element_type=jnp.float32)
+
+    row = pl.BlockSpec((16, 128), lambda i, at: (at[i, 0], 0))
+    spec = pltpu.PrefetchScalarGridSpec(
+        1,
+        (4,),
+        [
+            pl.BlockSpec((None, 16, 128), lambda i, at: (i, 0, 0)),
+            pl.BlockSpec((128, 128), lambda i, at: (at[i, 1], 0)),
+            row,
+        ],
+        row,
+    )
+    out = jax.ShapeDtypeStruct((64, 128), jnp.float32)
+    call = pl.pallas_call(kernel, out, grid_spec=spec, input_output_aliases={3: 0}, interpret=interpret)
+    # Rows without a block are those of the last operand.
+    return call(at, found[tuple(at.T)], B, np.zeros((64, 128), np.float32)), dense @ B
+
+
 PROGRAMS = [
+    copied_far_ahead, slices_of_any_size, in_the_place_of_the_operand, product_by_the_blocks_that_are_not_zero,
     copied_by_hand, copied_ahead, by_the_grid, in_a_pipeline, in_nested_pipelines, summed_over_an_axis,
     summed_in_a_wider_type, product, product_of_narrow_types, product_with_an_activation, product_by_a_transposed_matrix,
     product_in_a_pipeline, divided_among_cores, indexed_by_prefetched_scalars,

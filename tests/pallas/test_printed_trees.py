@@ -5,6 +5,11 @@ import numpy as np
 import pallas_kernels  # noqa: F401  the short names of Pallas' modules
 import pytest
 
+import minijax as jax
+import minijax.numpy as jnp
+from minijax.experimental import pallas as pl
+from minijax.experimental.pallas import tpu as pltpu
+
 pytestmark = pytest.mark.oracle
 
 ATOMICS = {
@@ -57,6 +62,38 @@ def test_reads_of_semaphores(name):
         return pl.pallas_call(kernel, jax.ShapeDtypeStruct((8,), jnp.int32), scratch_shapes=scratch)
 
     compare.same_jaxpr(program, np.zeros(8, np.int32))
+
+
+GLOBALS = {
+    "semaphore": lambda m: m.SemaphoreType.REGULAR,
+    "semaphores": lambda m: m.SemaphoreType.REGULAR((2,)),
+    "vector": lambda m: m.VMEM((8,), np.float32),
+}
+
+
+@pytest.mark.parametrize("name", GLOBALS)
+def test_memory_that_outlives_the_kernel(name):
+    def program(jax, jnp, pl, pltpu):
+        def kernel(x, o):
+            ref = pl.get_global(GLOBALS[name](pltpu))
+            if name == "vector":
+                ref[...] = x[...]
+            else:
+                pl.semaphore_signal(ref if name == "semaphore" else ref.at[0], 1)
+
+        return pl.pallas_call(kernel, jax.ShapeDtypeStruct((8,), jnp.float32))
+
+    compare.same_jaxpr(program, np.zeros(8, np.float32))
+
+
+def test_memory_that_outlives_the_kernel_is_not_interpreted():
+    def kernel(x, o):
+        pl.get_global(pltpu.VMEM((8,), jnp.float32))[...] = x[...]
+
+    call = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8,), jnp.float32), interpret=True)
+    for f in (lambda: call(jnp.zeros(8)), lambda: pl.get_global(pltpu.VMEM((8,), jnp.float32))):
+        with pytest.raises(NotImplementedError, match="only where Mosaic compiles a kernel for GPUs"):
+            f()
 
 
 def test_exchanges_with_a_condition():

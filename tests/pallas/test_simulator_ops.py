@@ -15,6 +15,7 @@ from minijax.experimental.pallas.ops.tpu import (
     flash_attention as flash,
     matmul,
     paged_attention as paged,
+    ragged_paged_attention as ragged,
     splash_attention as splash,
 )
 from minijax.experimental.pallas.ops.tpu.megablox.gmm import gmm, tgmm
@@ -72,6 +73,15 @@ def test_paged_attention():
     rows = [x[:, table].transpose(1, 0, 2, 3, 4).reshape(3, 2, -1, 128) for x in (k, v)]
     want = paged.util.grouped_query_attention_reference(q, *rows, lengths, None)
     near(paged.paged_attention(q, k, v, lengths, table, pages_per_compute_block=4), want)
+
+
+def test_ragged_paged_attention():
+    q, pages = jnp.asarray(normal(16, 4, 128)) / 10, jnp.asarray(normal(10, 8, 4, 128, seed=1))
+    table = np.random.default_rng(0).integers(0, 10, (3, 3)).astype(np.int32)
+    operands = q, pages, np.array([9, 20, 0], np.int32), table, np.array([0, 5, 14, 0], np.int32), np.array([2])
+    operands = (*operands[:5], operands[5].astype(np.int32))
+    got = ragged.ragged_paged_attention(*operands, num_queries_per_block=8, num_kv_pages_per_block=2)
+    near(got[:14], ragged.ref_ragged_paged_attention(*operands))
 
 
 @pytest.mark.parametrize("space", [pltpu.VMEM, pltpu.HBM])

@@ -15,7 +15,7 @@ minijax.kernels.mpmd: core_map kernel
 minijax.kernels.memory: ANY=MemorySpace.ANY HOST=MemorySpace.HOST MemoryRef MemorySpace semaphore
 minijax.kernels.operations.helpers: align_to cdiv debug_check debug_print ds=dslice dslice empty empty_like
     empty_ref_like enable_debug_checks enable_poison_buffers loop next_power_of_2 run_state strides_from_shape when
-minijax.kernels.operations.scoped: run_scoped with_scoped
+minijax.kernels.operations.scoped: get_global run_scoped with_scoped
 minijax.kernels.operations.selection: select_ref
 minijax.kernels.operations.semaphores: DeviceIdType semaphore_read semaphore_signal semaphore_wait
 minijax.kernels.operations.tpu: delay
@@ -33,10 +33,5 @@ minijax.kernels.operations.asm: dot
         "jax.experimental.pallas.{0} is deprecated, use pl.enable_debug_checks.value instead.": """
 minijax.kernels.operations.helpers: debug_checks_enabled
 """,
-    },
-    missing={
-        "jax.experimental.pallas.{0} is not there: memory that outlives a kernel is an operand.": """
-        get_global
-    """
     },
 )

@@ -45,6 +45,7 @@ from minijax.kernels.operations.helpers import next_power_of_2 as next_power_of_
 from minijax.kernels.operations.helpers import run_state as run_state
 from minijax.kernels.operations.helpers import strides_from_shape as strides_from_shape
 from minijax.kernels.operations.helpers import when as when
+from minijax.kernels.operations.scoped import get_global as get_global
 from minijax.kernels.operations.scoped import run_scoped as run_scoped
 from minijax.kernels.operations.scoped import with_scoped as with_scoped
 from minijax.kernels.operations.selection import select_ref as select_ref
@@ -89,4 +90,3 @@ def dot(
 ) -> Any: ...
 @deprecated("jax.experimental.pallas.debug_checks_enabled is deprecated, use pl.enable_debug_checks.value instead.")
 def debug_checks_enabled() -> bool: ...
-get_global: Any

@@ -112,6 +112,41 @@ def run_scoped(f: Callable[..., Any], *types: Any, collective_axes: Any = (), **
     return body.out_tree.unflatten(results)
 
 
+class GetGlobal(Primitive):
+    """A reference to memory that outlives the kernel, which only Mosaic has for GPUs."""
+
+    name = "get_global"
+
+    def infer(self, *, what):
+        return [what]
+
+    def evaluate_in_kernel(self, operands: Any, params: dict, step: Any) -> list:
+        """Raises NotImplementedError: interpreted kernels have no such memory."""
+        raise _no_memory()
+
+
+def _no_memory() -> NotImplementedError:
+    return NotImplementedError("get_global: there is such memory only where Mosaic compiles a kernel for GPUs")
+
+
+get_global_p = GetGlobal()
+
+
+def get_global(what: Any) -> Any:
+    """Returns a reference to memory that outlives the kernel.
+
+    Args:
+      what: type of the memory, such as `pltpu.SemaphoreType.REGULAR`.
+
+    Kernels with such memory are traced, but neither interpreted nor compiled: only Mosaic has it, for GPUs.
+
+    See also: `pl.run_scoped`.
+    """
+    if state.thread.trace is None:
+        raise _no_memory()
+    return get_global_p.bind(what=what.get_ref_aval())
+
+
 def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Callable:
     """Gives the decorated function references to new memory, after its own arguments or by name.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-from collections.abc import Callable, Sequence
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +14,13 @@ import numpy as np
 from minijax.base import dtypes, errors, tree
 from minijax.base.thread import outside_traces
 from minijax.ir.types import ShapedArray
-from minijax.kernels.blocks import BlockDim, Blocked, BlockSpec, Element, Indirect, Squeezed, size_of
+from minijax.kernels.blocks import BlockDim, Blocked, BlockSpec, BoundedSlice, Element, Indirect, Squeezed, size_of
 from minijax.kernels.mapping import dims_of
 from minijax.kernels.memory import MemoryRef, MemorySpace, SemaphoreType, TpuMemorySpace
 from minijax.kernels.operations.base import type_of
 from minijax.kernels.operations.copies import make_async_copy, sync_copy
 from minijax.kernels.operations.helpers import when
+from minijax.kernels.operations.values import multiple_of, multiple_of_p
 from minijax.kernels.parameters import Tiling
 from minijax.kernels.pipeline.indices import Indices, is_static, negated, numbers_of
 from minijax.primitives.elementwise import add, rem, select
@@ -251,16 +254,28 @@ class BufferedRef(BufferedRefBase):
 
     @property
     def slots(self) -> list[Any]:
-        """The slots that the buffers have, which change from step to step."""
+        """The slots that change from step to step."""
         return [getattr(self, name) for name in self._slot_names()]
 
     def with_slots(self, slots: Sequence[Any]) -> BufferedRef:
         """The same buffers with other slots, in the order of `slots`."""
         return self._with(**dict(zip(self._slot_names(), slots, strict=True)))
 
-    def _slot_names(self) -> list[str]:
+    def captured_by(self, trace: Any, is_serial: bool) -> BufferedRef:
+        """The same buffers in the body of a loop, which captures what stays from step to step, in jax's order.
+
+        Where steps run one after the other, no slot changes.
+        """
+        trace.capture([] if self.window_ref is None else [self.window_ref])
+        names = [*self._slot_names(True), *(self._slot_names() if is_serial else [])]
+        steady = {name: trace.instantiated(np.uint32(0)) for name in names}
+        trace.capture([x for x in (self.sem_recvs, self.sem_sends) if x is not None])
+        return self._with(**steady)
+
+    def _slot_names(self, steady: bool = False) -> list[str]:
         names = "copy_in_slot", "wait_in_slot", "copy_out_slot", "wait_out_slot"
-        return [name for name in names if getattr(self, name) is not None]
+        stays = lambda name: self.is_trivial_windowing and name != "wait_in_slot"  # noqa: E731
+        return [name for name in names if getattr(self, name) is not None and stays(name) == steady]
 
     def with_next_fetch(self, next_fetch: Any = None) -> BufferedRef:
         """The same buffers with the indices of the block that is fetched next."""
@@ -341,7 +356,12 @@ class BufferedRef(BufferedRefBase):
                 go(axis + 1, (*selected, part), kept)
                 return
             if not is_static(part.size):
-                raise NotImplementedError(f"emit_pipeline: the slice {part} must have a size that is known")
+                if divides or type(d) is not BoundedSlice:
+                    raise NotImplementedError(f"emit_pipeline: the slice {part} must have a size that is known")
+                for has, start, offset, size in _powers(part, d.block_size):
+                    place = (*selected, Slice(start, size)), (*kept, Slice(offset, size))
+                    when(has)(functools.partial(go, axis + 1, *place))
+                return
             whole = lambda: go(axis + 1, (*selected, part), (*kept, Slice(0, part.size)))  # noqa: E731
             if type(d) is not Blocked or not n % d.block_size:
                 whole()
@@ -425,6 +445,23 @@ def _dims(spec: BlockSpec) -> tuple[BlockDim, ...]:
 
 def _array_type(shape: tuple, dtype: Any) -> ShapedArray:
     return ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype))
+
+
+def _powers(part: Slice, bound: int) -> Iterator[tuple[Any, Any, Any, int]]:
+    """The parts of a slice whose sizes are powers of two: whether each is there, where, in the array and the slice."""
+    least = _divisor(part.size)
+    for power in reversed(range(bound.bit_length())):
+        if (size := 2**power) % (least & -least):
+            return  # the rest of the slice is shorter than the number that divides its size
+        offset = multiple_of(part.size & np.int32(-2 * size), 2 * size)
+        start = part.start + offset
+        yield (part.size & size) != 0, multiple_of(start, math.gcd(_divisor(part.start), 2 * size)), offset, size
+
+
+def _divisor(x: Any) -> int:
+    """A number that is known to divide `x`, by `pl.multiple_of`."""
+    made = getattr(x, "parent", None)
+    return math.gcd(*made.params["values"]) if made is not None and made.primitive is multiple_of_p else 1
 
 
 def _selected(dim: BlockDim, number: Any) -> Any:

@@ -210,23 +210,24 @@ class _Run:
 
     def loop(self, brefs: list[BufferedRef]) -> None:
         """Runs all steps."""
-        zeros = (0,) * len(self.pipeline.grid)
-        if not self.pipeline.is_serial:
+        zeros, is_serial = (0,) * len(self.pipeline.grid), self.pipeline.is_serial
+        if not is_serial:
             now = self.moment(0, zeros)
             brefs = [self.begun(b, x, now) for b, x in zip(brefs, self.arrays, strict=True)]
-        held = [x for b in brefs for x in (b.window_ref, b.sem_recvs, b.sem_sends) if x is not None]
-        with_slots = lambda slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
+        slots_of = lambda brefs: [] if is_serial else [b.slots for b in brefs]  # noqa: E731
+        with_slots = lambda brefs, slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
 
         def body(i, carry):
             slots, indices = carry
-            state.current_trace().capture(held)
-            stepped = self.stepped(with_slots(slots), self.moment(i, indices))
-            return [b.slots for b in stepped], after(indices, self.pipeline.grid)
+            trace = state.current_trace()
+            own = [b.captured_by(trace, is_serial) for b in brefs]
+            stepped = self.stepped(own if is_serial else with_slots(own, slots), self.moment(i, indices))
+            return slots_of(stepped), after(indices, self.pipeline.grid)
 
-        slots, indices = fori_loop(0, self.steps, body, ([b.slots for b in brefs], zeros))
-        brefs = with_slots(slots)
-        if self.pipeline.is_serial:
+        slots, indices = fori_loop(0, self.steps, body, (slots_of(brefs), zeros))
+        if is_serial:
             return
+        brefs = with_slots(brefs, slots)
         last = before(indices, self.pipeline.grid)
         end = self.moment(self.steps - 1, last)
         for b, x in zip(brefs, self.arrays, strict=True):

@@ -3,5 +3,15 @@
 from minijax.base.faces import Face
 
 __getattr__, __dir__ = _FACE = Face(
-    __name__, {}, tuple("all_gather flash_attention matmul megablox paged_attention splash_attention".split())
+    __name__,
+    {},
+    (
+        "all_gather",
+        "flash_attention",
+        "matmul",
+        "megablox",
+        "paged_attention",
+        "ragged_paged_attention",
+        "splash_attention",
+    ),
 )

@@ -5,8 +5,10 @@ from minijax.experimental.pallas.ops.tpu import flash_attention as flash_attenti
 from minijax.experimental.pallas.ops.tpu import matmul as matmul
 from minijax.experimental.pallas.ops.tpu import megablox as megablox
 from minijax.experimental.pallas.ops.tpu import paged_attention as paged_attention
+from minijax.experimental.pallas.ops.tpu import ragged_paged_attention as ragged_paged_attention
 from minijax.experimental.pallas.ops.tpu import splash_attention as splash_attention
 
 __all__ = [
-    "all_gather", "flash_attention", "matmul", "megablox", "paged_attention", "splash_attention"
+    "all_gather", "flash_attention", "matmul", "megablox", "paged_attention", "ragged_paged_attention",
+    "splash_attention"
 ]
