@@ -219,11 +219,7 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
     kind = type(operand)
     if (kind is float and operand or kind is int) and not weak_type and -100 < operand < 100:
         known = _scalars.get((kind, operand, dtype))
-        if known is None:
-            known = cast(operand, dtype)
-            if isinstance(known, np.generic) and (kind is int or not isinstance(known, np.integer)):
-                _scalars[kind, operand, dtype] = with_literal(known)
-        return known
+        return _new_scalar(operand, dtype) if known is None else known
     if typeof(operand).dtype in _COMPLEX and dtype not in _COMPLEX:
         message = "Casting complex values to real discards the imaginary part"
         errors.warn(message, np.exceptions.ComplexWarning)
@@ -231,6 +227,13 @@ def convert(operand: Any, dtype: Any, weak_type: bool = False) -> Any:
             return _cast_complex(operand, dtype, weak_type)
         operand = operand.real if isinstance(operand, np.generic) and dtype != np.bool_ else operand
     return cast(operand, dtype, weak_type)
+
+
+def _new_scalar(operand: Any, dtype: Any) -> Any:
+    known = cast(operand, dtype)
+    if isinstance(known, np.generic) and (type(operand) is int or not isinstance(known, np.integer)):
+        _scalars[type(operand), operand, dtype] = with_literal(known)
+    return known
 
 
 def _cast_complex(x: complex, dtype: Any, weak_type: bool) -> Any:
