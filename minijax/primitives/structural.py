@@ -748,20 +748,13 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(dtype) and not keeps_type:
         return full_extended(shape, value, dtype)
-    array = _broadcast_scalar(convert(value, dtype, weak_type), shape, like)
+    own = None if state.is_eager() or shape != like.shape else like.own_sharding
+    number, trace = convert(value, dtype, weak_type), state.thread.trace
+    if not shape and trace is not None and trace.records_rules:
+        # In the equations of a rule, a number is a literal and not a residual.
+        return replicated_over_mesh(number, own)
+    array = moving.filled(shape, number, weak_type=weak_type, sharding=own)
     return transfer.filled_at(array, sharding) if is_placed else array
-
-
-def _broadcast_scalar(value: Any, shape: _Shape, like: ShapedArray) -> Any:
-    """Broadcasts a scalar to `shape`; while a function is traced, with the sharding of `like` if shapes are equal."""
-    sharding = None if state.is_eager() or shape != like.shape else like.own_sharding
-    if shape:
-        return moving.broadcast_to_shape(value, shape, sharding)
-    trace = state.thread.trace
-    # In the equations of a rule, a number is a literal and not a residual.
-    return replicated_over_mesh(
-        value if trace is not None and trace.records_rules else moving.as_array_or_constant(value), sharding
-    )
 
 
 def full_like(
