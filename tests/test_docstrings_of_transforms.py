@@ -22,6 +22,7 @@ minijax.experimental.pallas.triton minijax.kernels minijax.experimental.pallas.f
 minijax.experimental.pallas.ops.gpu.attention minijax.experimental.pallas.ops.gpu.decode_attention
 minijax.experimental.pallas.ops.gpu.layer_norm minijax.experimental.pallas.ops.gpu.paged_attention
 minijax.experimental.pallas.ops.gpu.rms_norm minijax.experimental.pallas.ops.gpu.softmax
+minijax.experimental.pallas.ops.tpu.ragged_paged_attention
 minijax.experimental.pallas.ops.tpu.all_gather minijax.experimental.pallas.ops.tpu.flash_attention
 minijax.experimental.pallas.ops.tpu.matmul minijax.experimental.pallas.ops.tpu.megablox.gmm
 minijax.experimental.pallas.ops.tpu.paged_attention.quantization_utils

@@ -27,7 +27,7 @@ def pipeline(*operands, shape=(512, 128), want=None, grid=(4,), specs=(ROWS, ROW
     def listed(make):
         def program(jax, jnp, lax, pl, pltpu, plt):
             pairs = zip(specs, modes or [None] * len(specs), strict=False)
-            made = [pl.BlockSpec(*s, pipeline_mode=None if n is None else pl.Buffered(n)) for s, n in pairs]
+            made = [pl.BlockSpec(*s, pipeline_mode=None if n is None else pl.Buffered(abs(n), n < 0)) for s, n in pairs]
             given = {k: v(pltpu) if callable(v) else v for k, v in options.items()}
             body = make(jax, jnp, lax, pl, pltpu)
             options_of_specs = dict(grid=grid, in_specs=made[:-1], out_specs=made[-1])
@@ -130,6 +130,12 @@ def whole_operands(jax, jnp, lax, pl, pltpu):
     return body
 
 
+# A negative number of buffers looks ahead.
+SOME, REPEATED = (64, 128), lambda i: (i // 3, 0)
+add("far_ahead", modes=(-2, None))
+add("far_ahead_in_tiles", grid=(4, 2), specs=(TILES, TILES), modes=(-2, None))
+add("far_ahead_in_three_buffers", grid=(8,), specs=((SOME, ROWS[1]),) * 2, modes=(-3, None))
+add("far_ahead_of_blocks_that_stay", grid=(24,), specs=((SOME, REPEATED),) * 2, modes=(-2, None))
 add("whole", specs=((X.shape, lambda i: (0, 0)),) * 2)
 add("without_grid", grid=(), specs=((), ()))
 add("one_after_the_other", no_pipelining=True)

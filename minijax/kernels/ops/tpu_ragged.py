@@ -350,8 +350,8 @@ def ragged_paged_attention(
         >>> from minijax.experimental.pallas.ops.tpu.ragged_paged_attention import ragged_paged_attention
         >>> q, pages = jnp.ones((4, 2, 128)), jnp.ones((3, 8, 2, 128))
         >>> ints = lambda *xs: jnp.array(xs, jnp.int32)
-        >>> out = ragged_paged_attention(q, pages, ints(5, 9), ints([0, 2], [1, 2]), ints(0, 3, 4), ints(2))
-        >>> out.shape
+        >>> operands = q, pages, ints(5, 9), ints([0, 2], [1, 2]), ints(0, 3, 4), ints(2)
+        >>> print(jax.eval_shape(ragged_paged_attention, *operands).shape)
         (4, 2, 128)
     """
     static_validate_inputs(

@@ -118,7 +118,7 @@ class BufferedRef(BufferedRefBase):
           buffer_type: how the pipeline uses the buffers.
           buffer_count: number of buffers.
           grid_rank: number of axes of the grid.
-          use_lookahead: whether blocks further ahead are copied. They are as soon as a buffer is free.
+          use_lookahead: whether blocks of later steps are copied as soon as a buffer is free.
           source_memory_space: memory space of the array: blocks of one in the block's own are not copied.
           tiling: tiling of the buffers.
           is_trivial_windowing: whether all steps have the same block, the whole array, which needs one buffer.
@@ -273,7 +273,7 @@ class BufferedRef(BufferedRefBase):
         return self._with(**steady)
 
     def _slot_names(self, steady: bool = False) -> list[str]:
-        names = "copy_in_slot", "wait_in_slot", "copy_out_slot", "wait_out_slot"
+        names = "copy_in_slot", "wait_in_slot", "next_fetch", "copy_out_slot", "wait_out_slot"
         stays = lambda name: self.is_trivial_windowing and name != "wait_in_slot"  # noqa: E731
         return [name for name in names if getattr(self, name) is not None and stays(name) == steady]
 

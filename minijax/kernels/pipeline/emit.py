@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,6 +13,7 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.higher.fori_loop import fori_loop
+from minijax.higher.while_loop import while_loop
 from minijax.ir import state
 from minijax.ir.body import argument_names, signature_of
 from minijax.ir.context import extended_name_stack
@@ -32,6 +34,7 @@ from minijax.kernels.pipeline.indices import (
     both,
     differ,
     either,
+    following,
     is_static,
     is_zero,
     moved,
@@ -39,6 +42,8 @@ from minijax.kernels.pipeline.indices import (
     part_of_core,
 )
 from minijax.kernels.timeline import Copied, Timeline, timeline, watches
+from minijax.primitives.convert import convert
+from minijax.primitives.elementwise import add, bitwise_and, bitwise_or, select
 
 
 @dataclasses.dataclass(frozen=True)
@@ -213,6 +218,7 @@ class _Run:
         zeros, is_serial = (0,) * len(self.pipeline.grid), self.pipeline.is_serial
         if not is_serial:
             now = self.moment(0, zeros)
+            brefs = [b.with_next_fetch((np.int32(0),) * len(zeros) if self._is_far_ahead(b) else None) for b in brefs]
             brefs = [self.begun(b, x, now) for b, x in zip(brefs, self.arrays, strict=True)]
         slots_of = lambda brefs: [] if is_serial else [b.slots for b in brefs]  # noqa: E731
         with_slots = lambda brefs, slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
@@ -233,6 +239,10 @@ class _Run:
         for b, x in zip(brefs, self.arrays, strict=True):
             when(end.is_last)(lambda b=b, x=x: self.ended(b, x, end))
 
+    @staticmethod
+    def _is_far_ahead(b: BufferedRef) -> bool:
+        return b.is_buffered and b.is_input and b.use_lookahead and not b.is_trivial_windowing
+
     def begun(self, b: BufferedRef, array: Any, now: _Moment) -> BufferedRef:
         """The buffers after the copies that are started before the first step."""
         if b.is_trivial_windowing:
@@ -244,13 +254,21 @@ class _Run:
         for k in range(b.buffer_count - 1):
             with self.pipeline.scope(f"ep_initialize_{k}"):
                 if k == 0:
-                    b.copy_in(array, now.own)
+                    b.copy_in(array, now.own if b.next_fetch is None else self._recorded(b.next_fetch))
                     b = b.advance_copy_in_slot(True)
+                    continue
+                if b.next_fetch is not None:
+                    b = self._copied_far_ahead(b, array, 1)
                     continue
                 changed = both(True, differ(b.spec, now.around[k + 1], now.around[k]))
                 when(changed)(lambda k=k, b=b: b.copy_in(array, now.around[k + 1]))
                 b = b.advance_copy_in_slot(changed)
         return b
+
+    def _recorded(self, indices: Indices) -> Indices:
+        """As `moved`, by operations that are recorded for ints too, as in jax's jaxprs."""
+        number = lambda i: np.int32(i) if is_static(i) else i  # noqa: E731
+        return tuple([add(i, number(o)) for i, o in zip(indices, self.pipeline.offsets, strict=True)])
 
     def ended(self, b: BufferedRef, array: Any, end: _Moment) -> None:
         """Waits for the last copy out."""
@@ -297,8 +315,36 @@ class _Run:
             predicate = either(predicate, now.is_first)
         if not b.is_input:  # jax's jaxprs have the condition for results too
             return b
+        if b.next_fetch is not None:
+            return self._copied_far_ahead(b, array)
         self._guarded(predicate, "ep_copy_in", lambda: b.copy_in(array, target))
         return b.advance_copy_in_slot(both(predicate, b.is_input))
+
+    def _copied_far_ahead(self, b: BufferedRef, array: Any, most: int | None = None) -> BufferedRef:
+        """Starts copies of the next other blocks, as many as there are free buffers, and at most `most`."""
+        grid, offsets = self.pipeline.grid, self.pipeline.offsets
+        limit = add(b.wait_in_slot, np.uint32(b.buffer_count))
+        if most is not None:
+            end = add(b.copy_in_slot, np.uint32(most))
+            limit = select(limit < end, limit, end)
+
+        def is_free(state):
+            _, at, slot = state
+            has_buffer, is_true = slot < limit, np.bool_(True)
+            is_there = functools.reduce(bitwise_and, [i < n for i, n in zip(at, grid, strict=True)], is_true)
+            return bitwise_and(bitwise_and(is_true, has_buffer), is_there)
+
+        def fetch(state):
+            last, at, slot = state
+            before, now = moved(last, offsets), moved(at, offsets)
+            changed = differ(b.spec, before, now, lambda x, y: bitwise_or(np.bool_(x) if is_static(x) else x, y))
+            when(changed)(lambda: b.with_slot_index(copy_in_slot=slot).copy_in(array, now))
+            slot = add(slot, convert(changed, np.dtype(np.uint32)))
+            return at, following(at, grid), slot
+
+        state = b.next_fetch, following(b.next_fetch, grid), b.copy_in_slot
+        last, _, slot = while_loop(is_free, fetch, state)
+        return b.with_slot_index(copy_in_slot=slot).with_next_fetch(last)
 
     def _awaited(self, b: BufferedRef, array: Any, now: _Moment) -> None:
         """Waits for the copy of the block of this step, unless the step before had the same one."""

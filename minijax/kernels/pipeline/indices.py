@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from minijax.kernels.grid import INDEX, num_programs, program_id
 from minijax.kernels.parameters import GridDimensionSemantics
 from minijax.numpy.taking import where
 from minijax.primitives.collective import axis_index, axis_size
-from minijax.primitives.elementwise import select
+from minijax.primitives.elementwise import add, select
 from minijax.primitives.gather_dims import Slice
 
 Indices = tuple[Any, ...]
@@ -51,6 +51,16 @@ def after(indices: Indices, grid: Indices) -> Indices:
     return tuple(reversed(found))
 
 
+def following(indices: Indices, grid: Indices) -> Indices:
+    """As `after`, but the first index goes beyond the grid after the last step."""
+    found, carry = [], True
+    for axis, (i, n) in reversed(list(enumerate(zip(indices, grid, strict=True)))):
+        i = select(carry, add(i, np.int32(1)), i)
+        carry = i == n if axis else False
+        found.append(select(carry, np.int32(0), i))
+    return tuple(reversed(found))
+
+
 def before(indices: Indices, grid: Indices) -> Indices:
     """The indices of the step before; those of the last one before the first one."""
     found, borrow = [], True
@@ -74,8 +84,8 @@ def numbers_of(spec: BlockSpec, indices: Indices) -> tuple:
     return tuple(found) if isinstance(found, tuple | list) else (found,)
 
 
-def differ(spec: BlockSpec, one: Indices, other: Indices) -> Any:
-    """Whether two steps have different blocks."""
+def differ(spec: BlockSpec, one: Indices, other: Indices, join: Callable[[Any, Any], Any] = either) -> Any:
+    """Whether two steps have different blocks; `join` combines what is known of two dimensions."""
     pairs = []
     for a, b in zip(numbers_of(spec, one), numbers_of(spec, other), strict=True):
         if not isinstance(a, Slice):
@@ -84,7 +94,7 @@ def differ(spec: BlockSpec, one: Indices, other: Indices) -> Any:
         pairs.append((a.start, b.start))
         if a.size is not b.size:
             pairs.append((a.size, b.size))
-    return functools.reduce(either, [a != b for a, b in pairs], False)
+    return functools.reduce(join, [a != b for a, b in pairs], False)
 
 
 def is_zero(spec: BlockSpec, rank: int) -> bool:
