@@ -13,6 +13,8 @@ _EXACT = frozenset(
 )  # fmt: skip
 _ROUNDING = frozenset("add divide multiply remainder subtract sqrt".split())
 
+_OF_COMPLEX = frozenset("abs divide multiply sign sqrt".split())
+
 _LARGEST_TEXT = 16_000  # characters
 _WORK = 4096  # operations times elements: above it, running takes longer than compiling saves
 
@@ -32,6 +34,9 @@ def is_simple(text: str) -> bool:
     found = _OPERATION.findall(body)
     if "threefry" in body:  # its one loop has five steps
         found = [(name, rest) for name, rest in found if name != "while" or body.count("stablehlo.while") > 1]
+    # Of complex numbers these round several times.
+    if any("complex<" in rest and name in _OF_COMPLEX for name, rest in found):
+        return False
     roundings = [rest for name, rest in found if name in _ROUNDING and _FLOAT.search(rest)]
     if len(roundings) > 1 or _may_flush(found) or not all([name in _EXACT or name in _ROUNDING for name, _ in found]):
         return False

@@ -28,6 +28,9 @@ OTHERS = {
     "sum of all": lambda: jax.jit(jnp.sum).lower(X),
     "loop": lambda: jax.jit(lambda n: jax.lax.fori_loop(0, n, lambda i, x: x + i, 0)).lower(3),
     "branches": lambda: jax.jit(lambda n: jax.lax.cond(n > 0, lambda: 1, lambda: 2)).lower(3),
+    "complex product": lambda: jax.jit(lambda x: x * x).lower(X + 1j),
+    "complex quotient": lambda: jax.jit(lambda x: x / x).lower(X + 1j),
+    "complex magnitude": lambda: jax.jit(abs).lower(X + 1j),
     "large": lambda: jax.jit(lambda x: x + 1).lower(jnp.ones(5000)),
     "callback": lambda: jax.jit(lambda x: jax.pure_callback(lambda x: x, x, x)).lower(X),
 }
