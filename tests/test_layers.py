@@ -39,7 +39,7 @@ ROOM_LINES = {
     "base": (3_900, "caches make their locks when something is stored"),
     "partition": (1_150, "pages of shardings in notebooks"),
     "ir": (2_895, "a protocol for each rule, values that are known while tracing"),
-    "hlo": (2_435, "simple programs are recognised by their text"),
+    "hlo": (2_440, "simple programs are recognised by their text"),
     "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_810, "advice in messages"),
     "indexing": (535, "static indices are clipped, advice in messages"),

@@ -34,14 +34,20 @@ def is_simple(text: str) -> bool:
     found = _OPERATION.findall(body)
     if "threefry" in body:  # its one loop has five steps
         found = [(name, rest) for name, rest in found if name != "while" or body.count("stablehlo.while") > 1]
-    # Of complex numbers these round several times.
-    if any("complex<" in rest and name in _OF_COMPLEX for name, rest in found):
-        return False
-    roundings = [rest for name, rest in found if name in _ROUNDING and _FLOAT.search(rest)]
-    if len(roundings) > 1 or _may_flush(found) or not all([name in _EXACT or name in _ROUNDING for name, _ in found]):
+    if (
+        not all([name in _EXACT or name in _ROUNDING for name, _ in found])
+        or _roundings(found) > 1
+        or _may_flush(found)
+    ):
         return False
     largest = max([math.prod(map(int, shape[:-1].split("x"))) for shape in _SHAPE.findall(body)], default=1)
     return len(found) * largest <= _WORK and _ALONE in head and _OTHERS.search(body) is None
+
+
+def _roundings(found: list[tuple[str, str]]) -> int:
+    """How many results are rounded; of complex numbers these operations round several."""
+    floats = [rest for name, rest in found if name in _ROUNDING and _FLOAT.search(rest)]
+    return len(floats) + 2 * sum("complex<" in rest for name, rest in found if name in _OF_COMPLEX)
 
 
 def _may_flush(found: list[tuple[str, str]]) -> bool:
