@@ -139,6 +139,13 @@ def test_repeated_operations_under_transformations(program):
         same_jaxpr(program, X, X[0])
 
 
+def test_numbers_beside_weak_types_stay_weak():
+    for _ in range(3):
+        jaxpr = jax.make_jaxpr(lambda x, y: (x * 2.5, y * 2.5))(1.0, np.float32(1))
+        assert [eqn.invars[1].aval.weak_type for eqn in jaxpr.eqns] == [True, False]
+        assert [aval.weak_type for aval in jaxpr.out_avals] == [True, False]
+
+
 def test_an_operation_that_promotes_ranks_warns_each_time():
     for _ in range(3):
         traced(lambda x: x + x[0], X)

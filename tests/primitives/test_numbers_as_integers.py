@@ -65,3 +65,13 @@ def test_a_symbolic_shape_as_a_value():
         return str(exported.out_avals), exported.call(jnp.ones((2, 3)))
 
     same(program)
+
+
+def test_equal_numbers_of_two_types_are_converted_apart():
+    numbers = (-1, -1.0, -3.0, -3, 2, 2.0, 2.5, True, -0.0, 0, 0.0)
+
+    def program(lax):
+        return [lax.convert_element_type(x, d) for x in numbers for d in ("uint8", "int8", "float32", "bool")]
+
+    for _ in range(2):
+        same(program)

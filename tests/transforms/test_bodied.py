@@ -171,3 +171,19 @@ def test_dead_results_of_a_carry_that_moves_one_way(kept):
         return f
 
     compare.same_text(program, 1.0, 2.0, 3.0, np.arange(4.0, dtype=np.float32))
+
+
+DEAD = [
+    lambda jax, jnp: lambda x: jax.jit(lambda a, b: (jnp.sin(a), b)[1])(x, x * 2),
+    lambda jax, jnp: lambda x: jax.jit(lambda a, b: b + 1)(jnp.sin(x), x * 2),
+    lambda jax, jnp: lambda x: jax.jit(lambda a: jax.jit(lambda b: (jnp.sin(b), b * 2)[1])(a))(x),
+    lambda jax, jnp: lambda x: jax.lax.cond(x[0] > 0, lambda a, b: (a + 1, jnp.sin(b))[0], lambda a, b: a, x, x * 2),
+    lambda jax, jnp: lambda x: jax.lax.scan(lambda c, a: ((c + 1, jnp.sin(a))[0], a), x, jnp.cos(x)),
+    lambda jax, jnp: lambda x: jax.checkpoint(lambda a, b: (jnp.sin(a), b)[1])(x, x * 2),
+]
+
+
+@pytest.mark.parametrize("program", range(len(DEAD)))
+def test_dead_code_in_a_body_whose_results_are_all_used(program):
+    for _ in range(2):
+        compare.same_text(DEAD[program], np.arange(3.0, dtype=np.float32))
