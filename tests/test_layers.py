@@ -39,7 +39,7 @@ ROOM_LINES = {
     "base": (3_800, "caches make their locks when something is stored; immutable values"),
     "partition": (1_155, "pages of shardings in notebooks; meshes and shardings refuse changes"),
     "ir": (2_865, "a protocol for each rule, values that are known while tracing, shown names"),
-    "hlo": (2_425, "simple programs are recognised by their text"),
+    "hlo": (2_430, "simple programs are recognised by their text, complex ones too"),
     "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_820, "advice in messages; numbers beyond the range of integers"),
     "indexing": (535, "static indices are clipped, advice in messages"),

@@ -34,18 +34,18 @@ def is_simple(text: str) -> bool:
     found = _OPERATION.findall(body)
     if "threefry" in body:  # its one loop has five steps
         found = [(name, rest) for name, rest in found if name != "while" or body.count("stablehlo.while") > 1]
-    # Of complex numbers these round several times.
-    if any("complex<" in rest and name in _OF_COMPLEX for name, rest in found):
-        return False
     roundings = [rest for name, rest in found if name in _ROUNDING and _FLOAT.search(rest)]
-    if len(roundings) > 1 or _may_flush(found) or not all([name in _EXACT or name in _ROUNDING for name, _ in found]):
+    if len(roundings) > 1 or _may_differ(found) or not all([name in _EXACT or name in _ROUNDING for name, _ in found]):
         return False
     largest = max([math.prod(map(int, shape[:-1].split("x"))) for shape in _SHAPE.findall(body)], default=1)
     return len(found) * largest <= _WORK and _ALONE in head and _OTHERS.search(body) is None
 
 
-def _may_flush(found: list[tuple[str, str]]) -> bool:
-    """Returns whether optimizations may treat subnormal floats otherwise: a chosen one of two compared is a maximum."""
+def _may_differ(found: list[tuple[str, str]]) -> bool:
+    """Returns whether an operation on complex numbers rounds several times, or optimizations may treat subnormal floats
+    otherwise: a chosen one of two compared is a maximum.
+    """
     compared = [rest for name, rest in found if name == "compare" and _FLOAT.search(rest)]
     chosen = [rest for name, rest in found if name == "select" and _FLOAT.search(rest)]
-    return bool(compared) and (bool(chosen) or _NARROW.search("".join(compared)) is not None)
+    rounds = any("complex<" in rest and name in _OF_COMPLEX for name, rest in found)
+    return rounds or bool(compared) and (bool(chosen) or _NARROW.search("".join(compared)) is not None)
