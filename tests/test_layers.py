@@ -36,10 +36,10 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 # Lines of code that a room may have, and the reason of the last rise. "": the faces, and modules without a room.
 ROOM_LINES = {
-    "base": (3_900, "caches make their locks when something is stored"),
-    "partition": (1_150, "pages of shardings in notebooks"),
-    "ir": (2_895, "a protocol for each rule, values that are known while tracing"),
-    "hlo": (2_440, "simple programs are recognised by their text"),
+    "base": (3_900, "caches make their locks when something is stored; immutable values"),
+    "partition": (1_150, "pages of shardings in notebooks; meshes and shardings refuse changes"),
+    "ir": (2_895, "a protocol for each rule, values that are known while tracing, shown names"),
+    "hlo": (2_440, "simple programs are recognised by their text, complex ones too"),
     "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_810, "advice in messages"),
     "indexing": (535, "static indices are clipped, advice in messages"),
