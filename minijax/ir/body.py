@@ -12,7 +12,7 @@ from minijax.ir import effects, state
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import Ref
-from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, is_live, trace_to_jaxpr
+from minijax.ir.trace import JaxprTrace, Tracer, constants_to_inputs, is_live, referent, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, hi_classes, is_value
 
 
@@ -260,6 +260,7 @@ def check_aliases(fun: Callable, purpose: str, leaves: Sequence, names: Callable
     """Raises ValueError if the same reference is passed twice."""
     seen: dict[int, int] = {}
     for i, x in enumerate(leaves):
+        x = referent(x)
         if isinstance(x, Ref) and (first := seen.setdefault(id(getattr(x, "val", x)), i)) != i:
             raise ValueError(
                 "only one reference to a mutable array may be passed as an argument to a function, but "

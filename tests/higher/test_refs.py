@@ -307,6 +307,27 @@ def test_misuse_of_references_raises_jax_s_errors(name):
     same_error(*(lambda jax=jax: program(jax) for jax in (compare.ours(), compare.theirs())), phrases=[phrase])
 
 
+@pytest.mark.parametrize("under", ["called", "vjp", "vjp under jit", "vjp of jit"])
+def test_a_function_with_a_backward_rule_refuses_one_reference_twice(under):
+    def program(jax):
+        f = jax.custom_vjp(lambda x_ref, y_ref: None)
+        f.defvjp(lambda x_ref, y_ref: (None, None), lambda _, g: (None, None))
+        run = {
+            "called": f,
+            "vjp": lambda *refs: jax.vjp(f, *refs),
+            "vjp under jit": lambda ref, _: jax.jit(lambda r: jax.vjp(f, r, r)[0])(ref),
+            "vjp of jit": lambda *refs: jax.vjp(jax.jit(f), *refs),
+        }[under]
+
+        def call():
+            ref = jax.new_ref(0.0)
+            run(ref, ref)
+
+        return call
+
+    same_refusal(program, ["only one reference to a mutable array may be passed as an argument", "x_ref and y_ref"])
+
+
 def test_a_checkpointed_function_may_write_a_reference():
     def function(x):
         r = minijax.new_ref(x)
