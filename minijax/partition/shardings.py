@@ -368,6 +368,7 @@ def named_sharding_of(mesh: Any, spec: PartitionSpec, memory_kind: Any, logical_
     return NamedSharding(mesh, spec, memory_kind=memory_kind, _logical_device_ids=logical_device_ids)
 
 
+@cache.cache(maxsize=1024)
 def _check_spec(mesh: Any, spec: PartitionSpec) -> None:
     if UNCONSTRAINED in spec.partitions and not mesh.auto_axes:
         raise ValueError(
