@@ -18,6 +18,7 @@ from minijax.base.source import boundary
 from minijax.ir import state
 from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.result_types import vma_rule
+from minijax.ir.rules import no_lowering
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.primitives import moving
@@ -386,7 +387,7 @@ class PBroadcast(LinearNamed):
 
     def lower(self, e, ins, outs, x, *, axis_name, source):
         if e.platform not in ("cuda", "rocm"):
-            return cast("Any", super()).lower(e, ins, outs, x)
+            no_lowering(self, e.platform)
         rows = device_groups(e, self, axis_name)
         return [e.collective_broadcast(x, ins[0], [[row[source], *row[:source], *row[source + 1 :]] for row in rows])]
 

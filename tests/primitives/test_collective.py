@@ -323,3 +323,13 @@ def test_an_axis_that_is_bound_no_more_is_refused_where_it_is_lowered(name):
         return lambda: jax.jit(lambda x: jax.core.eval_jaxpr(closed.jaxpr, closed.consts, x))(X)
 
     same_refusal(program, ["unbound axis name: i"])
+
+
+def test_a_broadcast_is_refused_on_platforms_without_it():
+    def program(jax):
+        mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+        spec = jax.P("i")
+        sent = jax.shard_map(lambda x: jax.lax.pbroadcast(x, "i", 0), mesh=mesh, in_specs=spec, out_specs=spec)
+        return lambda: jax.jit(sent).lower(X)
+
+    same_refusal(program, ["MLIR translation rule for primitive 'pbroadcast' not found for platform cpu"])
