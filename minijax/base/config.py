@@ -101,6 +101,11 @@ def state() -> State:
     return current if since is epoch[0] else _refresh()  # pyright: ignore[reportReturnType]
 
 
+def has_own_settings() -> bool:
+    """Returns whether this thread has a value of its own for an option that no cache key contains."""
+    return any([isinstance(option, Option) and option.states is None for option in _thread.overrides])
+
+
 def make_ready() -> State:
     """As `state`, for a thread without a current trace: its next calls are looked up by it, if jit is enabled."""
     options = state()
@@ -714,6 +719,7 @@ jax_traceback_filtering  filtering  auto  Hide the library's frames in traceback
 jax_traceback_in_locations_limit  int  100  Frames in a location.
 jax_transfer_guard  guard  -  Guard for transfers between host and devices.
 jax_use_magma  off|on|auto  auto  Use MAGMA on GPUs.
+minijax_compile_ahead  bool  True  Compile programs on threads while Python goes on; their results wait for them.
 minijax_progress  bool  True  Show on a terminal, or in a notebook, what is compiled for long.
 minijax_tiered  bool  False  Compile quickly, and fully on a thread while the program runs already.
 """

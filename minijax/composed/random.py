@@ -208,7 +208,7 @@ class RandomClone(SharedWords):
 
     def at_once(self, keys):
         keys = operand(keys)
-        return [keys._sig.wrap(keys._raw, keys._sig)]
+        return [keys._as(keys._sig)]
 
 
 class DependsOnPartitionable(KeyOperation):

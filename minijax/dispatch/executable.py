@@ -11,16 +11,17 @@ from minijax.dispatch.dumps import dump_jaxpr, dump_program
 from minijax.dispatch.lowering import LoweredProgram, lower_to_share, lowering_logged
 from minijax.dispatch.placement import Placement, ProgramOptions, check_argument_layouts, choose_placement, mesh_of_type
 from minijax.hlo.program import Port
+from minijax.hlo.simple import only_computes
 from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.structure import structure_of
 from minijax.ir.types import ShapedArray, token_type
 from minijax.partition.layouts import Format, Layout, of_native, settled, shown
 from minijax.partition.shardings import GSPMDSharding, NamedSharding
-from minijax.run.arrays import transfer
+from minijax.run.arrays import pending, transfer
 from minijax.run.arrays.array import ArrayImpl, copied, hidden, signature
 from minijax.run.clients import client, guards
-from minijax.run.programs import compile, launch, tiered, tokens
+from minijax.run.programs import ahead, compile, launch, tiered, tokens
 from minijax.run.programs.compiled_shardings import chosen_shardings, has_sharding, sharding_of_result
 from minijax.run.watching import hlo_transforms, watch
 
@@ -116,6 +117,7 @@ class Executable:
 
     def _with_own_numbers(self, operands: Sequence[ArrayImpl]) -> list[ArrayImpl]:
         """The operands, with copies of donated numbers: all programs share the array of a number."""
+        pending.run_all()  # one of them may read what is donated
         own = list(operands)
         for n in self.donated:
             x = own[self.used[n]]
@@ -188,7 +190,7 @@ class Executable:
         if self.has_effects or watch.is_on():
             run, of_results = self._run, finish or operator.itemgetter(0)
             return lambda operands: of_results(run(raws_of(operands)))
-        program = launch.program_of(self.loaded, self._signatures, finish, bool(self.aliased))
+        program = launch.program_of(self.loaded, self._signatures, finish, bool(self.donated))
         call: Any = lambda operands: program(raws_of(operands))  # noqa: E731
         call.loaded = self.loaded  # the weak cache finds it as long as it can be run
         call.program = launch.picking(program, used, len(operands), hidden)
@@ -328,10 +330,14 @@ def _executable_of(lowered: LoweredProgram, loaded: compile.Loaded) -> Executabl
 
 
 def _compiled(
-    lowered: LoweredProgram, options: ProgramOptions, own_names: bool, may_be_tiered: bool = False
+    lowered: LoweredProgram, options: ProgramOptions, own_names: bool, is_to_run: bool = False
 ) -> compile.Loaded:
-    text = lowered.module
-    is_tiered = may_be_tiered and tiered.is_on() and not options.compiler_options and lowered.is_open == compile.CLOSED
+    text, load = lowered.module, compile.load_or_build
+    if is_to_run and not options.compiler_options and lowered.is_open == compile.CLOSED:
+        if tiered.is_on():
+            load = tiered.load
+        elif _may_be_ahead(lowered):
+            load = ahead.load
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         compile.disk_cache.note_request()
         return compile.compile_text(
@@ -344,8 +350,31 @@ def _compiled(
             located=text.located,
             own_names=own_names,
             is_open=lowered.is_open,
-            load=tiered.load if is_tiered else compile.load_or_build,
+            load=load,
         )
+
+
+def _may_be_ahead(lowered: LoweredProgram) -> bool:
+    """Returns whether the program only computes results, in default layouts, and nobody watches how."""
+    text = lowered.module
+    if lowered.closed.effects or text.ordered or text.callbacks or text.watchers or text.aliases or text.donors:
+        return False
+    placement = lowered.placement
+    if any([port.layout for port in (*placement.ins, *placement.outs)]) or _is_watched():
+        return False
+    returns_keys = any([_is_key(aval) for aval in lowered.closed.out_avals])
+    return only_computes(text.text, returns_keys) and ahead.is_possible(placement.devices)
+
+
+def _is_key(aval: Any) -> bool:
+    return type(aval) is ShapedArray and dtypes.is_extended(aval.dtype)
+
+
+def _is_watched() -> bool:
+    """Returns whether somebody looks at each program that is compiled, or checks each run."""
+    if watch.is_on() or config.state().is_profiled or monitoring.is_observed() or hlo_transforms.is_any():
+        return True
+    return bool(config.dump_ir_to.value or config.log_compiles.value)
 
 
 def executable_for(
@@ -369,7 +398,7 @@ def executable_for(
         lowered = lower_to_share(closed, options, placement, lift)
     dump_jaxpr(lowered)
     own_names = dump_program(lowered) or config.state().is_profiled
-    executable = _executable_of(lowered, _compiled(lowered, options, own_names, may_be_tiered=True))
+    executable = _executable_of(lowered, _compiled(lowered, options, own_names, is_to_run=True))
     if key is not None and not (executable.has_effects or executable.needs_process):
         _alike[key] = executable
     return executable
@@ -386,11 +415,7 @@ def _key_of_alike(
     """A key that is equal for jaxprs that lower to the same module; None if it cannot be told, or who watches would
     not see that this one is compiled.
     """
-    if watch.is_on() or watch.is_checking() or config.state().is_profiled or monitoring.is_observed():
-        return None
-    if hlo_transforms.is_any() or config.dump_ir_to.value or config.log_compiles.value:
-        return None
-    if any([request.donated for request in options.ins]):
+    if _is_watched() or any([request.donated for request in options.ins]):
         return None
     structure = structure_of(closed)
     info = closed.debug_info

@@ -29,7 +29,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, subjaxprs
 from minijax.ir.types import ShapedArray
 from minijax.run.arrays import transfer
 from minijax.run.arrays.array import ArrayImpl
-from minijax.run.programs import compile, launch, tiered
+from minijax.run.programs import ahead, compile, launch, tiered
 
 VARIABLE = "MINIJAX_REPORT"
 LARGE = 1 << 20  # bytes from which constants and transfers are listed
@@ -407,7 +407,8 @@ def _reading(report: Report, read: Callable) -> property:
 
 
 def install(report: Report) -> None:
-    """Replaces the functions that do the work by others that also count it."""
+    """Replaces the functions that do the work by others that also count it, in the thread that calls."""
+    ahead.stop()
     explain.note = _noting(report, explain.note)
     Engine._compile = _compiling(report, Engine._compile)
     Engine._call_traced = _calling_traced(report, Engine._call_traced)

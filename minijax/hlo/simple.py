@@ -55,3 +55,12 @@ def _may_flush(found: list[tuple[str, str]]) -> bool:
     compared = [rest for name, rest in found if name == "compare" and _FLOAT.search(rest)]
     chosen = [rest for name, rest in found if name == "select" and _FLOAT.search(rest)]
     return bool(compared) and (bool(chosen) or _NARROW.search("".join(compared)) is not None)
+
+
+# Calls of functions, operations between devices, elements of few bits.
+_REFUSED = r"custom_call @(?!lapack_)|composite|f[468]E|xu?i[24]>|<u?i[24]>|collective|stablehlo.all_|_id\b"
+
+
+def only_computes(text: str, returns_keys: bool) -> bool:
+    """Returns whether a module has only operations that XLA for CPUs does not refuse, such as reductions of keys."""
+    return re.search(_REFUSED, text) is None and not (returns_keys and "stablehlo.reduce" in text)

@@ -32,11 +32,11 @@ def f(x): return x * x + 1
 """
 
 
-def on_terminal(code, seconds=0.8, **variables):
+def on_terminal(last, seconds=0.8, code=SLOW, **variables):
     """What a program writes to a terminal that is its standard error."""
     main, side = pty.openpty()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_ENABLE_COMPILATION_CACHE": "0", **variables}
-    source = f"seconds = {seconds}\n" + SLOW.replace("{0}", code)
+    source = f"seconds = {seconds}\n" + code.replace("{0}", last)
     process = subprocess.Popen([sys.executable, "-c", source], stderr=side, stdout=subprocess.PIPE, env=environment)
     os.close(side)
     written = b""
@@ -54,6 +54,15 @@ def test_a_terminal_shows_what_is_compiled_and_that_it_is_alive():
     lines = re.split(r"\r\n|\r", text.replace("\x1b[K", ""))
     alive = [line for line in lines if re.fullmatch(r"compiling f, \d+ operations: \d+ s", line)]
     assert len(alive) >= 2 and re.fullmatch(r"compiled f, \d+ operations: \d\.\d s", lines[-2]) and lines[-1] == ""
+
+
+def test_whoever_waits_for_a_program_that_a_thread_compiles_sees_it():
+    code = SLOW.replace("backend_compile_and_load", "_build").replace(
+        "slow(*args):\n", "slow(*args):\n    waits.set()\n"
+    )
+    code = code.replace("{0}", "import threading; waits = threading.Event(); y = jax.jit(f)(x); waits.wait(5); {0}")
+    silent, waiting = [on_terminal(last, code=code) for last in ("time.sleep(1)", "float(y)")]
+    assert silent == "" and re.search(r"compiling f, \d+ operations: \d+ s", waiting)
 
 
 def test_the_seconds_of_the_last_time_are_shown(tmp_path):

@@ -20,7 +20,7 @@ from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh, PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding
-from minijax.run.arrays import buffers, dlpack, host, strings
+from minijax.run.arrays import buffers, dlpack, host, pending, strings
 from minijax.run.arrays.shard import Shard
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client
@@ -328,6 +328,20 @@ class ArrayImpl(Array):
 
     # -- its memory
 
+    @property
+    def _settled_raw(self):
+        """The raw array, for functions of jaxlib that are not a launch."""
+        raw = self._raw
+        return raw.raw() if type(raw) is pending.Pending else raw
+
+    def _as(self, sig):
+        """The array in the same memory with another signature."""
+        raw = self._raw
+        array = sig.wrap(raw, sig)
+        if type(raw) is pending.Pending:
+            raw.fill_later(array)
+        return array
+
     def _check_alive(self):
         if self._raw.is_deleted():
             raise errors.deleted(self._sig.aval.str_short())
@@ -338,6 +352,7 @@ class ArrayImpl(Array):
 
     def delete(self) -> None:
         """Frees the memory now; using the array afterwards raises RuntimeError."""
+        pending.run_all()  # one of them may read this array
         self._raw.delete()
         self.__dict__["_was_freed"] = True  # as opposed to donated
 
@@ -385,7 +400,7 @@ class ArrayImpl(Array):
     def _read_shard(self, k):
         sig = self._sig
         part, read = _shard_readers(sig)[k]
-        value = read(self._raw if sig.layout is None else self._row_major)
+        value = read(self._row_major)
         if sig.dtype is dtypes.string:
             return wrapped(strings.put(value, part), part)
         # A view of the memory makes freeing the whole array slow: a small shard is copied, once.
@@ -420,7 +435,8 @@ class ArrayImpl(Array):
     @property
     def _row_major(self):
         sig = self._sig
-        return self._raw if sig.layout is None else copied_raw(self._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY)
+        raw = self._settled_raw
+        return raw if sig.layout is None else copied_raw(raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY)
 
     def _numbers(self) -> np.ndarray:
         """The value as a NumPy array; the physical values for an extended dtype."""
@@ -432,7 +448,7 @@ class ArrayImpl(Array):
                     return self._gathered()
                 if sig.layout is not None:
                     order = sig.layout.major_to_minor
-                    value = host.read_with_layout(self._raw, sig.shape, sig.dtype, sig.device, order)
+                    value = host.read_with_layout(self._settled_raw, sig.shape, sig.dtype, sig.device, order)
                     if value is not None:
                         return value
                 return host.read_single(self._row_major, sig.shape, sig.dtype, sig.device)
@@ -620,7 +636,7 @@ def copied(x: ArrayImpl) -> ArrayImpl:
         return sig.wrap(strings.put(x._value, sig), sig)
     if not sig.sharding.is_fully_addressable:  # jaxlib would not copy it
         return joined(sig.aval, sig.sharding, [shard.data for shard in x.addressable_shards], sig.committed)
-    return sig.wrap(copied_raw(x._raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
+    return sig.wrap(copied_raw(x._settled_raw, sig, _jax.ArrayCopySemantics.ALWAYS_COPY), sig)
 
 
 def row_major(sig: Signature) -> Signature:
@@ -720,7 +736,7 @@ def joined(
             "When making an array from single-device arrays, the input arrays must be from distinct devices: "
             f"their ids are {ids}"
         )
-    return assembled(signature(aval, sharding, committed), [by_device[d]._raw for d in devices])
+    return assembled(signature(aval, sharding, committed), [by_device[d]._settled_raw for d in devices])
 
 
 DURING_CALL = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL  # afterwards NumPy may write into its memory
@@ -733,6 +749,7 @@ def hidden(x: ArrayImpl) -> ArrayImpl:
 
 def live_arrays(platform: str | None = None) -> list[Array]:
     """Returns the arrays of a backend that are alive and not deleted."""
+    pending.run_all()
     collect_garbage()
     raws = [raw for raw in client.get_client(platform).live_arrays() if type(raw.aval) is Signature]
     return [raw.aval.wrap(raw, raw.aval) for raw in raws if not raw.is_deleted()]
@@ -791,7 +808,7 @@ class ExtendedArray(ArrayImpl):
         sharding, ndim = self._sig.sharding, self.ndim
         if isinstance(sharding, NamedSharding) and len(sharding.spec) == ndim:
             sharding = sharding.update(spec=sharding.spec.padded(ndim + 1))
-        return wrapped(self._raw, signature(physical(self._sig.aval), sharding, self._sig.committed))
+        return self._as(signature(physical(self._sig.aval), sharding, self._sig.committed))
 
     def __len__(self):
         if not self.shape:
@@ -805,7 +822,7 @@ class EArray(ExtendedArray):
     __slots__ = ()
 
     def __init__(self, aval: ShapedArray, data: ArrayImpl):
-        super().__init__(data._raw, signature(aval, data.sharding, data.committed))
+        super().__init__(data._settled_raw, signature(aval, data.sharding, data.committed))
 
     _data = ExtendedArray._base_array
 

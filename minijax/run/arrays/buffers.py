@@ -2,7 +2,10 @@
 
 import ctypes
 import pickle
+import signal
 import sys
+import threading
+from collections.abc import Callable
 from typing import Any
 
 # Offsets in CPython 3.11's objects: a type's table of buffer functions, a slot's description and the slot's offset.
@@ -36,3 +39,31 @@ def export_no_buffer(cls: Any) -> None:
         cls.__buffer__ = None
     else:
         _get_buffer(cls).value = None
+
+
+def export_buffer_of(cls: type, value: Callable[[Any], Any]) -> None:
+    """Makes an instance `x` of `cls` export the buffer of `value(x)`."""
+
+    def wanted(x):
+        try:
+            return value(x)
+        except KeyboardInterrupt:  # who asks for a buffer goes on without one: interrupts it once more
+            threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+            raise
+
+    if sys.version_info >= (3, 12):
+        cls.__buffer__ = lambda self, flags: memoryview(wanted(self))  # pyright: ignore
+        return
+
+    def get_buffer(x, view, flags):
+        try:
+            return ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(wanted(x)), ctypes.c_void_p(view), flags)
+        except BaseException:  # CPython raises SystemError for it
+            return -1
+
+    if sys.implementation.name == "cpython":
+        _kept.append(ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.py_object, ctypes.c_void_p, ctypes.c_int)(get_buffer))
+        _get_buffer(cls).value = ctypes.cast(_kept[-1], ctypes.c_void_p).value
+
+
+_kept: list[Any] = []  # functions that C calls

@@ -65,7 +65,7 @@ class PRNGKeyArray(ExtendedArray):
 
     def __setstate__(self, state):
         made = key_array(state["_impl"], state["_base_array"])
-        super().__init__(made._raw, made._sig)
+        super().__init__(made._settled_raw, made._sig)
         self._consumed = state["_consumed"]
 
 
@@ -79,7 +79,7 @@ def key_array(impl: Any, words: ArrayImpl) -> PRNGKeyArray:
     sharding = sig.sharding
     if isinstance(sharding, NamedSharding) and not any(sharding.spec[aval.ndim :]):
         sharding = sharding.update(spec=sharding.spec.update(partitions=sharding.spec.partitions[: aval.ndim]))
-    return PRNGKeyArray(words._raw, signature(aval, sharding, sig.committed))
+    return words._as(signature(aval, sharding, sig.committed))
 
 
 extended_arrays[dtypes.prng_key] = PRNGKeyArray

@@ -29,6 +29,7 @@ from minijax.run.arrays.array import (
 )
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client, guards
+from minijax.run.programs import ahead
 
 _WIDE = frozenset((dtypes.int64, dtypes.float64, dtypes.complex128))
 
@@ -166,7 +167,7 @@ def filled_at(x: Any, sharding: Any) -> ArrayImpl:
     sig = array._sig
     if not isinstance(sharding, NamedSharding) or sig.sharding == sharding:
         return array
-    return sig.wrap(array._raw, signature(sig.aval, sharding, sig.committed, sig.layout))
+    return array._as(signature(sig.aval, sharding, sig.committed, sig.layout))
 
 
 def _as_dtype(x, aval):
@@ -205,7 +206,7 @@ def _from_array(x, device, committed):
     x._check_alive()
     old = x._sig
     if device is None and committed is None:
-        return old.wrap(x._raw, old)
+        return x._as(old)
     where = old.sharding if old.layout is None else Format(old.layout, old.sharding)
     new = _target(old.aval, where if device is None else device, committed)
     return new.wrap(copy_raw(x, new), new)
@@ -213,7 +214,7 @@ def _from_array(x, device, committed):
 
 def copy_raw(x: ArrayImpl, new: Signature) -> Any:
     """Transfers an array to the devices and sharding of `new`; shares memory if it is there already."""
-    raw, old = x._raw, x._sig
+    raw, old = x._settled_raw, x._sig
     if old.dtype is dtypes.string:
         return strings.put(x._value, new)
     if old.layout != new.layout or old.layout is not None and old.native is not new.native:
@@ -333,4 +334,5 @@ def from_dlpack(x: Any, device: Any = None, copy: bool | None = None) -> ArrayIm
         )
     if copy or not shareable or target is not source or value.dtype != aval.dtype:
         return wrapped(put_host(_as_dtype(value, aval), sig), sig)
+    ahead.stop()  # the owner of the memory may write into it as soon as a call returns
     return wrapped(_jax.batched_device_put(sig, sig.native, [value], [sig.device], enable_x64=True), sig)

@@ -5,6 +5,7 @@ import functools
 import os
 import re
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -35,10 +36,19 @@ JaxRuntimeError = _jax.JaxRuntimeError
 
 _compile_total = [0]
 _count_lock = threading.Lock()
+unfinished: weakref.WeakSet[Any] = weakref.WeakSet()  # programs that threads compile
+
+
+def finish() -> None:
+    """Waits until what threads compile is compiled."""
+    for program in list(unfinished):
+        with contextlib.suppress(Exception):  # which is raised where a result is needed
+            program.loaded()
 
 
 def compile_count() -> int:
     """The number of programs that XLA has compiled in this process."""
+    finish()
     return _compile_total[0]
 
 
@@ -204,11 +214,24 @@ def backend_compile_and_load(
             raise
 
 
+_own_compiler = backend_compile_and_load
+
+
+def is_replaced() -> bool:
+    """Returns whether another library compiles."""
+    return backend_compile_and_load is not _own_compiler
+
+
 def _refined(text: str) -> bytes:
     """A module in which shapes that follow from the arguments' shapes are replaced by constants."""
     return _jax.mlir.refine_polymorphic_shapes(
         text.encode(), enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
     )
+
+
+def shown(name: str, text: Callable[[], str]) -> progress:
+    """Context manager that shows, if it lasts long, that a program is compiled."""
+    return progress(name, text, functools.partial(disk_cache.seconds_of_latest, name))
 
 
 def _build(source: Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
@@ -221,8 +244,7 @@ def _build(source: Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
         module_of = bindings.parsed(_refined(text)) if is_parsed else contextlib.nullcontext(_refined(text))
     else:
         module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)
-    before = functools.partial(disk_cache.seconds_of_latest, source.name)
-    with module_of as module, progress(source.name, text, before):
+    with module_of as module, shown(source.name, lambda: text):
         devices = client.device_list(source.devices)
         executable = backend_compile_and_load(backend, module, devices, source.options, host_calls)
     with _count_lock:

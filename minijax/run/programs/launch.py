@@ -2,15 +2,17 @@
 
 import math
 import threading
+import weakref
 from collections.abc import Callable, Sequence
 from itertools import repeat, starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from minijax.base import errors
+from minijax.run.arrays import pending
 from minijax.run.arrays.array import ArrayImpl, Signature, blank, collect_garbage, wrapped
 from minijax.run.clients import jaxlib_versions
-from minijax.run.programs import exhausted, host_calls, tokens
+from minijax.run.programs import ahead, exhausted, host_calls, tokens
 from minijax.run.programs.compile import JaxRuntimeError, Loaded
 from minijax.run.programs.host_calls import is_calling
 from minijax.run.programs.launching import launching
@@ -86,6 +88,7 @@ def _launcher_with_effects(
     handlers = [result_handler(sig) for sig in [*[effects.token] * len(ordered), *signatures]]
 
     def launch(raws):
+        raws = pending.settled(raws)
         check_alive(raws)
         collect_garbage()
         before = tokens.take(ordered, devices, effects.fresh)
@@ -128,6 +131,8 @@ def program_of(
 
     `note` gets the token of each run.
     """
+    if note is None and not donates and ahead.may_wait(loaded, signatures):
+        return _program_ahead(loaded, signatures, finish)
     execute, handlers = _parts(loaded, signatures, note)
     is_plain = all(sig.wrap is wrapped for sig in signatures)
     if is_plain and finish is None:
@@ -142,6 +147,22 @@ def program_of(
         return of_arrays([sig.wrap(raw, sig) for raw, sig in zip(results, signatures, strict=True)])
 
     return _program(execute, handlers, None, of_plain if is_plain else of_any, donates)
+
+
+def _program_ahead(loaded: Any, signatures: Sequence[Signature], finish: Callable[[list], Any] | None) -> Program:
+    """As `program_of`, for a program that is being compiled: the results of the first call may be pending."""
+
+    def of_pending(results):
+        arrays = [sig.wrap(raw, sig) for raw, sig in zip(results, signatures, strict=True)]
+        if type(results[0]) is pending.Pending:
+            for raw, array in zip(results, arrays, strict=True):
+                raw.fill_later(array)
+            _make_donating_programs_wait()
+        loaded.follow(lambda loaded: program.become(*program_of(loaded, signatures, finish).parts()))
+        return arrays[0] if finish is None else finish(arrays)
+
+    program = _program(loaded.begin, [result_handler(sig) for sig in signatures], None, of_pending)
+    return program
 
 
 _blanks = starmap(blank, repeat(()))
@@ -169,6 +190,8 @@ def _program(
             results = launching.send((execute, raws, handlers))
         except BaseException as error:
             results = _launched_again(error, execute, raws, handlers)
+        if results is None:  # not in the handler, since errors of callbacks would refer to that error
+            results = _launched_later(execute, raws, handlers)
         if finish is not None:
             return finish(results)
         array = blank()
@@ -176,20 +199,71 @@ def _program(
         array._sig = sig
         return array
 
-    program.donates = donates
+    def parts():
+        return execute, handlers, sig, finish
+
+    def become(*other):
+        nonlocal execute, handlers, sig, finish
+        execute, handlers, sig, finish = other
+
+    program.donates, program.parts, program.become = donates, parts, become
+    if donates:
+        _donating.add(program)
     return program
 
 
-def _launched_again(error: BaseException, *request: Any) -> list:
-    """The results of a launch that did not begin; raises the cause of one that failed, or else its error."""
-    if not launching.has_begun(error):
-        execute, raws, handlers = request
+_donating: weakref.WeakSet[Program] = weakref.WeakSet()
+
+
+def _make_donating_programs_wait() -> None:
+    """Lets the next call of each program that donates run what is pending, which may read what is donated."""
+    for program in list(_donating):
+        execute, *others = program.parts()
+        if getattr(execute, "__func__", None) is not _Waiting.execute:
+            program.become(_Waiting(program, execute).execute, *others)
+
+
+class _Waiting:
+    """The launch of a program, once, after all that is pending."""
+
+    __slots__ = ("_program", "_execute")
+
+    def __init__(self, program: Program, execute: Callable[[Sequence], Any]):
+        self._program, self._execute = weakref.ref(program), execute
+
+    def execute(self, raws: Sequence) -> Any:
+        pending.run_all()
+        program = self._program()
+        if program is not None:
+            program.become(self._execute, *program.parts()[1:])
+        return self._execute(raws)
+
+
+def _launched_again(error: BaseException, *request: Any) -> list | None:
+    """The results of a launch that did not begin, or None if inputs are pending.
+
+    Raises the cause of a launch that failed, or else its error.
+    """
+    has_begun = launching.has_begun(error)
+    execute, raws, handlers = request
+    if any([type(raw) is pending.Pending for raw in raws]):
+        return None
+    if not has_begun:
         return execute(raws).consume_with_handlers(handlers)
     if isinstance(error, JaxRuntimeError):
-        check_alive(request[1])
+        check_alive(raws)
         host_calls.raise_host_error(error)
-        exhausted.raise_explained(error, request[0])
+        exhausted.raise_explained(error, execute)
     raise error
+
+
+def _launched_later(execute: Callable, raws: Sequence, handlers: Sequence) -> Any:
+    """The results of a launch whose inputs are pending, for which it waits."""
+    request = execute, pending.settled(raws), handlers
+    try:
+        return launching.send(request)
+    except BaseException as error:
+        return _launched_again(error, *request)
 
 
 def launcher(loaded: Loaded, signatures: Sequence[Signature]) -> Callable[[list], list]:

@@ -10,6 +10,7 @@ from minijax.base import config
 
 _AFTER = 2.0  # seconds of compilation until the line appears
 _EVERY = 1.0  # seconds between its changes
+AHEAD = "compiling ahead"  # the name of threads that compile what nobody waits for
 _option = config.option("minijax_progress")
 
 
@@ -19,9 +20,9 @@ def count_operations(text: str) -> int:
 
 
 def _shown_on() -> TextIO | None:
-    """Standard error, if it is a terminal or that of a notebook."""
+    """Standard error, if it is a terminal or that of a notebook, and somebody waits."""
     stream = sys.stderr
-    if stream is None or not _option.value:
+    if stream is None or not _option.value or threading.current_thread().name == AHEAD:
         return None
     try:
         is_seen = stream.isatty() or type(stream).__module__.startswith("ipykernel.")
@@ -39,7 +40,7 @@ class progress:
 
     __slots__ = ("_name", "_text", "_before", "_stream", "_done", "_thread")
 
-    def __init__(self, name: str, text: str, before: Callable[[], float | None]):
+    def __init__(self, name: str, text: Callable[[], str], before: Callable[[], float | None]):
         self._name, self._text, self._before = name, text, before
         self._stream = _shown_on()
 
@@ -61,7 +62,7 @@ class progress:
     def _show(self, started: float) -> None:
         if self._done.wait(_AFTER):
             return
-        what = f"{self._name.removeprefix('jit_')}, {count_operations(self._text):,} operations"
+        what = f"{self._name.removeprefix('jit_')}, {count_operations(self._text()):,} operations"
         seconds = self._before()
         before = "" if seconds is None else f" (last time {seconds:.1f} s)"
         while True:
