@@ -48,7 +48,7 @@ def export_buffer_of(cls: type, value: Callable[[Any], Any]) -> None:
         try:
             return value(x)
         except KeyboardInterrupt:  # who asks for a buffer goes on without one: interrupts it once more
-            threading.Timer(0.01, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
+            threading.Timer(0.1, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
             raise
 
     if sys.version_info >= (3, 12):

@@ -111,7 +111,7 @@ class Launch:
     def _run_alone(self) -> None:
         with self._lock:
             if self.results is None:
-                self.results = self._program.execute(settled(self._raws)).consume_with_handlers(self._handlers)
+                self.results = self._program.run(settled(self._raws), self._handlers)
                 self._raws = ()
                 self.fill()
                 _open.discard(self)

@@ -21,6 +21,7 @@ from minijax.ir.types import ShapedArray
 from minijax.run.arrays import pending
 from minijax.run.programs import compile
 from minijax.run.programs.compile import Loaded, Source
+from minijax.run.programs.launching import launching
 from minijax.run.watching.progress import AHEAD
 
 _option = config.option("minijax_compile_ahead")
@@ -165,6 +166,16 @@ class Compiling(Loaded):
             if not any([raw.is_deleted() for raw in raws]):
                 return pending.Begun(self, raws)
         return self.execute(pending.settled(raws))
+
+    def run(self, raws: Sequence, handlers: Sequence) -> list:
+        """The raw results of a launch, for which it waits."""
+        execute = self.execute
+        try:
+            return launching.send((execute, raws, handlers))
+        except BaseException as error:
+            if launching.has_begun(error):
+                raise
+            return execute(raws).consume_with_handlers(handlers)
 
 
 def may_wait(loaded: Loaded, signatures: Sequence[Any]) -> bool:

@@ -158,10 +158,16 @@ def _program_ahead(loaded: Any, signatures: Sequence[Signature], finish: Callabl
             for raw, array in zip(results, arrays, strict=True):
                 raw.fill_later(array)
             _make_donating_programs_wait()
-        loaded.follow(lambda loaded: program.become(*program_of(loaded, signatures, finish).parts()))
+        loaded.follow(settle)
         return arrays[0] if finish is None else finish(arrays)
 
+    def settle(loaded):
+        program = own()
+        if program is not None:
+            program.become(*program_of(loaded, signatures, finish).parts())
+
     program = _program(loaded.begin, [result_handler(sig) for sig in signatures], None, of_pending)
+    own = weakref.ref(program)
     return program
 
 
