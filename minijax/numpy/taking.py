@@ -688,9 +688,9 @@ def compress(
     a = a[: condition.shape[0]]
     if size is None:
         return moving.move_axis(a[condition], 0, axis)
-    if not 0 < size <= a.shape[0]:
+    if not 0 <= size <= a.shape[0]:
         raise ValueError(
-            "size must be positive and not greater than the size of the array axis; got "
+            "size must not be negative or greater than the size of the array axis; got "
             f"{size=} for a.shape[axis]={a.shape[0]}"
         )
     mask = shaping.expand_dims(condition, tuple(range(1, a.ndim)))
