@@ -220,6 +220,8 @@ class Engine:
                 return self.call_under_trace(args, kwargs)
             options = config.make_ready()
             if options.disable_jit:
+                if not self.by_user:
+                    args, kwargs = tree.tree_map(unwrapped, (args, kwargs))
                 return self.fun(*args, **kwargs)
             if profiler.is_watching():
                 return profiler.call_annotated(self.name, self.call, args, kwargs)
