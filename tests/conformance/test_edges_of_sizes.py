@@ -83,3 +83,12 @@ def test_constraints_of_a_deserialized_program():
         return lambda: jax.export.deserialize(exported.serialize()).call(jnp.ones(1))
 
     same_refusal(program, ["Error refining shapes"])
+
+
+@pytest.mark.parametrize("shape", [(96,), (4, 4, 6), (7,)])
+def test_gelu_outside_of_jit_has_the_last_bits_of_single_operations(shape):
+    def program(jax, jnp):
+        x = 3 * jax.random.normal(jax.random.key(1), shape)
+        return [np.asarray(jax.nn.gelu(x, approximate=a)).view(np.int32) for a in (True, False)]
+
+    same(program)
