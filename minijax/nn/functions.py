@@ -13,9 +13,7 @@ from minijax.api.custom import custom_jvp
 from minijax.base import config, dtypes, errors
 from minijax.base.dims import as_index
 from minijax.dispatch.jitted import jitted
-from minijax.ir import state
 from minijax.ir.concrete import concrete_or_error
-from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
 from minijax.numpy.custom_rules import log1mexp as log1mexp, logsumexp
 from minijax.numpy.reductions import canonical_axes, size_along, static_axis
@@ -23,7 +21,7 @@ from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import copy, stop_gradient
-from minijax.primitives.promote import arrays, is_derived_twice, promote_args_inexact
+from minijax.primitives.promote import arrays, is_derived_twice, promote_args_inexact, runs_at_once
 from minijax.run.arrays.array import Array, ArrayLike
 
 Axis = int | Sequence[int] | None
@@ -210,7 +208,7 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     """
     (x,) = arrays("gelu", x)
     # As one program XLA rounds sums of products once.
-    is_apart = is_derived_twice(x) or (approximate and state.is_eager() and not isinstance(x, Tracer))
+    is_apart = is_derived_twice(x) or (approximate and runs_at_once())
     return (_gelu_by_operations if is_apart else _gelu)(x, approximate=approximate)
 
 

@@ -89,6 +89,8 @@ def test_constraints_of_a_deserialized_program():
 def test_gelu_outside_of_jit_has_the_last_bits_of_single_operations(shape):
     def program(jax, jnp):
         x = 3 * jax.random.normal(jax.random.key(1), shape)
-        return [np.asarray(jax.nn.gelu(x, approximate=a)).view(np.int32) for a in (True, False)]
+        ends = [jax.nn.gelu(x, approximate=a) for a in (True, False)]
+        ends += [*jax.jvp(jax.nn.gelu, (x,), (x,)), jax.vjp(jax.nn.gelu, x)[1](x)[0], jax.vmap(jax.nn.gelu)(x)]
+        return [np.asarray(end).view(np.int32) for end in ends]
 
     same(program)
