@@ -41,7 +41,7 @@ ROOM_LINES = {
     "ir": (2_895, "a protocol for each rule, values that are known while tracing, shown names"),
     "hlo": (2_440, "simple programs are recognised by their text, complex ones too"),
     "run": (4_350, "errors of constraints on symbolic sizes have jax's class"),
-    "primitives": (6_810, "advice in messages"),
+    "primitives": (6_820, "whether operations run one by one"),
     "indexing": (535, "static indices are clipped, advice in messages"),
     "transforms": (1_140, "dead operations of a shard_map stay in its primal part"),
     "calls": (1_720, "closed calls stay calls under derivatives"),

@@ -212,6 +212,12 @@ class Engine:
     def call(self, *args, **kwargs):
         return self.call_by_key(args, kwargs)
 
+    def _call_without_jit(self, args: tuple, kwargs: dict) -> Any:
+        """Calls the function itself; one of the library gets arrays, not objects with `__jax_array__`."""
+        if not self.by_user:
+            args, kwargs = tree.tree_map(unwrapped, (args, kwargs))
+        return self.fun(*args, **kwargs)
+
     def call_by_key(self, args: tuple, kwargs: dict) -> Any:
         """Calls the program that has the key of this call, and stores it in the table of the latest calls."""
         options, since = thread.ready
@@ -220,9 +226,7 @@ class Engine:
                 return self.call_under_trace(args, kwargs)
             options = config.make_ready()
             if options.disable_jit:
-                if not self.by_user:
-                    args, kwargs = tree.tree_map(unwrapped, (args, kwargs))
-                return self.fun(*args, **kwargs)
+                return self._call_without_jit(args, kwargs)
             if profiler.is_watching():
                 return profiler.call_annotated(self.name, self.call, args, kwargs)
         try:
@@ -256,7 +260,7 @@ class Engine:
             return self.fun(*args, **kwargs)
         options = config.state()
         if options.disable_jit:
-            return self.fun(*args, **kwargs)
+            return self._call_without_jit(args, kwargs)
         operands = args
         if not kwargs and len(args) <= self.plain_count:
             key = self._plain_key(options, args)
