@@ -45,7 +45,7 @@ ROOM_LINES = {
     "indexing": (535, "static indices are clipped, advice in messages"),
     "transforms": (1_140, "dead operations of a shard_map stay in its primal part"),
     "calls": (1_720, "closed calls stay calls under derivatives"),
-    "dispatch": (2_880, "trees with NumPy arrays and changing numbers are found without a key"),
+    "dispatch": (2_885, "functions without jit take objects that become arrays"),
     "higher": (2_145, "the known part of a loop under checkpoint is a call"),
     "composed": (4_495, "views of references in other orders of axes, and of other bits"),
     "api": (5_805, "lowered programs describe results over their mesh"),

@@ -33,7 +33,7 @@ from minijax.ir.body import (
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, Tracer, forbid_tracing
-from minijax.ir.types import ShapedArray, hi_classes, unwrapped
+from minijax.ir.types import ShapedArray, hi_classes, offers_array, unwrapped
 from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run.arrays.array import ArrayImpl
@@ -215,7 +215,7 @@ class Engine:
     def _call_without_jit(self, args: tuple, kwargs: dict) -> Any:
         """Calls the function itself; one of the library gets arrays, not objects with `__jax_array__`."""
         if not self.by_user:
-            args, kwargs = tree.tree_map(unwrapped, (args, kwargs))
+            args, kwargs = tree.tree_map(unwrapped, (args, kwargs), is_leaf=offers_array)
         return self.fun(*args, **kwargs)
 
     def call_by_key(self, args: tuple, kwargs: dict) -> Any:

@@ -39,7 +39,8 @@ WITHOUT_JIT = """
 
 
 @pytest.mark.parametrize("text", [t.strip() for t in WITHOUT_JIT.replace("\n", "|").split("|") if t.strip()])
-def test_objects_that_become_arrays_without_jit(text):
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_objects_that_become_arrays_without_jit(text, is_tree):
     def program(jax, jnp):
         class Wrapped:
             def __init__(self, x):
@@ -48,6 +49,8 @@ def test_objects_that_become_arrays_without_jit(text):
             def __jax_array__(self):
                 return self.x
 
+        if is_tree:
+            jax.tree_util.register_pytree_node(Wrapped, lambda w: ((w.x,), None), lambda _, xs: Wrapped(*xs))
         w, m, i = Wrapped(np.arange(3.0)), Wrapped(np.array([True, False, True])), Wrapped(np.array([1, 2]))
         with jax.disable_jit():
             return eval(text, dict(jax=jax, jnp=jnp, w=w, m=m, i=i, v=Wrapped(np.ones(2, np.float32))))
