@@ -36,6 +36,7 @@ from minijax.dispatch.placement import (
     ProgramOptions,
     Request,
     choose_placement,
+    concrete_mesh,
     on_devices,
     over_abstract_context,
 )
@@ -47,7 +48,8 @@ from minijax.ir.trace import Tracer, jaxpr_as_fun
 from minijax.ir.types import AbstractValue, ShapedArray, typeof
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, Layout, shown, stored
-from minijax.partition.meshes import PartitionSpec
+from minijax.partition.meshes import AbstractMesh, PartitionSpec
+from minijax.partition.shardings import NamedSharding
 from minijax.primitives.sharding import concrete_sharding
 from minijax.run.arrays.array import ArrayImpl, Signature, signature, single_signature
 from minijax.run.clients import client
@@ -275,7 +277,15 @@ class Lowered(Stage):
     @property
     def out_info(self) -> Any:
         """The results' tree of shapes and dtypes, and of the requested shardings."""
-        return tree.tree_map(lambda x: x.update(weak_type=False), super().out_info)
+        return tree.tree_map(self._placed, super().out_info)
+
+    def _placed(self, described: Any) -> Any:
+        """The description of a result without a weak type, its sharding over the devices of the program."""
+        sharding, devices = described.sharding, self._program.placement.devices
+        if devices and isinstance(sharding, NamedSharding) and isinstance(sharding.mesh, AbstractMesh):
+            kind = sharding.memory_kind or devices[0].default_memory().kind
+            sharding = sharding.update(mesh=concrete_mesh(sharding.mesh, devices), memory_kind=kind)
+        return described.update(weak_type=False, sharding=sharding)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program as text, with source positions if `debug_info`.

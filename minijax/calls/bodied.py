@@ -144,6 +144,8 @@ class Bodied(Primitive):
     multiple_results = True
     auto_pvary = False
     dce_inside = True
+    prunes_known = True  # dead operations of the body leave the primal part of its derivative
+    residual_role: Role | None = None  # of residuals as results where a call is evaluated in part
 
     # ---- an operation defines these
 
@@ -234,7 +236,7 @@ class Bodied(Primitive):
 
     def linearize(self, nonzeros, primals, **params):
         ins, outs = self.binders(params)
-        parts, flagged, out_nonzeros = self.settled(params, nonzeros, _linearized)
+        parts, flagged, out_nonzeros = self.settled(params, nonzeros, self.linearized)
         known, linear = [p.primal for p in parts], [p.tangent for p in parts]
         if len(parts) > 1:
             known, linear = zip(*(_returning_constants(p.primal, p.tangent, len(outs)) for p in parts), strict=True)
@@ -254,16 +256,30 @@ class Bodied(Primitive):
 
         return results, out_nonzeros, push
 
+    def linearized(self, body: ClosedJaxpr, nonzeros: tuple, least: tuple) -> tuple:
+        """The parts of a body, and a mask of the results with a nonzero tangent."""
+        parts = linearize_jaxpr(body, nonzeros, least, self.prunes_known)
+        return parts, parts.out_nonzeros
+
     def run_known(
-        self, params: dict, known: Bodies, others: Bodies, operands: Sequence, ins: Binders, outs: Binders
+        self,
+        params: dict,
+        known: Bodies,
+        others: Bodies,
+        operands: Sequence,
+        ins: Binders,
+        outs: Binders,
+        role: Role | None = None,
     ) -> tuple[list, list, Binders, Bodies]:
         """Runs known bodies, inputs -> (results, residuals), on operands with binders `ins`.
 
-        Returns the results, the residuals, their binders, and `others`, which take them as leading inputs.
+        New results have the binders that the call gives them, or these with `role`. Returns the results, the
+        residuals, their binders, and `others`, which take them as leading inputs.
         """
         with self.body_context(params):
             split = self.residuals(params, known, others, ins, outs)
-        results = self.bound(self.parts(params)[0], split.known, operands, ins, [*outs, *split.new])
+        outs_and_new = [*outs, *_with_role(split.new, role)]
+        results = self.bound(self.parts(params)[0], split.known, operands, ins, outs_and_new)
         return results[: len(outs)], split.values(operands, results), split.ins, split.others
 
     def partial_eval(self, staging, operands, unknown_in, **params):
@@ -274,7 +290,13 @@ class Bodied(Primitive):
         parts, unknown, out_unknown = self.settled(params, unknown, partially_evaluated)
         known, staged = [p.known for p in parts], [p.unknown for p in parts]
         results, residuals, leading, staged = self.run_known(
-            params, known, staged, unknown.unmarked(operands), unknown.unmarked(ins), out_unknown.unmarked(outs)
+            params,
+            known,
+            staged,
+            unknown.unmarked(operands),
+            unknown.unmarked(ins),
+            out_unknown.unmarked(outs),
+            self.residual_role,
         )
         values = [*others.marked(operands), *residuals, *unknown.marked(operands)]
         binders = [*others.marked(ins), *leading, *unknown.marked(ins)]
@@ -295,7 +317,8 @@ class Bodied(Primitive):
             known_outs = out_unknown.unmarked(outs)
             split = self.residuals(eqn.params, known, staged, known_ins, known_outs)
         known_out, unknown_out = out_unknown.partition(eqn.outvars)
-        call = self.sorted_call(known_params, split.known, known_in, known_ins, [*known_outs, *split.new])
+        known_outs = [*known_outs, *_with_role(split.new, self.residual_role)]
+        call = self.sorted_call(known_params, split.known, known_in, known_ins, known_outs)
         avals, effs = self.typed([v.aval for v in call.operands], call.params)
         new = [Var(a) for a in call.unsorted(avals)[len(known_out) :]]
         results = [*known_out, *new]
@@ -409,9 +432,8 @@ def _by_role(binders: Binders) -> list[int]:
     return sorted(range(len(roles)), key=roles.__getitem__)
 
 
-def _linearized(body: ClosedJaxpr, nonzeros: tuple, least: tuple) -> tuple:
-    parts = linearize_jaxpr(body, nonzeros, least)
-    return parts, parts.out_nonzeros
+def _with_role(binders: Binders, role: Role | None) -> Binders:
+    return binders if role is None else [b._replace(role=role) for b in binders]
 
 
 def _returning_constants(known: ClosedJaxpr, linear: ClosedJaxpr, count: int) -> tuple[ClosedJaxpr, ClosedJaxpr]:

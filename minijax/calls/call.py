@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from minijax.base import cache
+from minijax.base.mask import Mask
 from minijax.calls.bodied import CONST, RESULT, Binders, Bodied, Bodies, Residuals, Role, numbered
 from minijax.ir import state
 from minijax.ir.hitypes import AvalQDD
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Var
-from minijax.ir.primitive import Primitive
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr, jaxpr_as_fun
-from minijax.ir.types import hi_classes
+from minijax.ir.primitive import Primitive, cotangents, is_undefined_primal
+from minijax.ir.trace import constants_to_inputs, eval_jaxpr
+from minijax.ir.types import Zero, hi_classes, typeof
+from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import discharged
-from minijax.transforms.jvp import jvp_flat
 from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
+from minijax.transforms.transpose import transpose_jaxpr
 
 Places = Sequence[int | None]  # indices of inputs or results; None for a new one
 
@@ -115,17 +117,37 @@ def forwarding(known: Bodies, others: Bodies, outs: Binders, repeats: bool = Fal
     return Residuals([closed], others, new, sources[n:], [CONST] * len(sources[n:]))
 
 
-class ClosedCall(Call):
+class KeptCall(Call):
+    """A call whose derivatives are calls with the same parameters."""
+
+    linearize = Bodied.linearize
+
+    def transpose(self, cts, *operands, **params):
+        linear, nonzero = Mask(map(is_undefined_primal, operands)), nonzero_mask(cts)
+        avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
+        closed, nonzero_in = transpose_jaxpr(self.body(params), linear, nonzero, False, avals)
+        values = [*linear.unmarked(operands), *nonzero.marked(cts)]
+        results = self.bind_all(*self.calling(params, closed, values, (None,) * len(values), ()))
+        return cotangents(operands, results, nonzero_in)
+
+
+class ClosedCall(KeptCall):
     """Calls a jaxpr, which is lowered to a separate function of the module."""
 
     name = "closed_call"
     body_name = "call_jaxpr"
 
-    def lower(self, e, ins, outs, *operands, call_jaxpr):
+    def lower(self, e, ins, outs, *operands, call_jaxpr, name=None):
         return e.call_jaxpr(call_jaxpr, self.name, operands)
 
-    def jvp(self, primals, tangents, *, call_jaxpr):
-        return jvp_flat(jaxpr_as_fun(call_jaxpr), primals, tangents)
+    def batch(self, axis, operands, dims, **params):
+        # As in jax, a call of a function that has a name.
+        return super().batch(axis, operands, dims, **params | dict(name=params.get("name", "eval_jaxpr")))
+
+    def residuals(self, params, known, others, ins, outs):
+        split = super().residuals(params, known, others, ins, outs)
+        # Residuals precede results, as in jax.
+        return split._replace(new=[CONST] * len(split.new))
 
 
 closed_call_p = ClosedCall()

@@ -4,11 +4,11 @@ from typing import Any
 
 from minijax.base.mask import Mask
 from minijax.calls.bodied import Bodied
-from minijax.calls.call import Call, forwarding
+from minijax.calls.call import KeptCall, forwarding
 from minijax.hlo.emitter import compute_attributes
 from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.rules import no_lowering
-from minijax.ir.types import Aval, Zero, typeof
+from minijax.ir.types import Aval
 from minijax.partition.memory import Device, MemorySpace
 from minijax.partition.shardings import MEMORY_KINDS
 from minijax.primitives.zeros import nonzero_mask
@@ -16,23 +16,13 @@ from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.transpose import transpose_jaxpr
 
 
-class MarkedCall(Call, DischargeableCall):
+class MarkedCall(KeptCall, DischargeableCall):
     """A call whose other parameters are attributes for XLA. Its derivatives are calls with the same parameters."""
 
     at_once: Any = None  # compiled as a program when run eagerly
 
-    linearize = Bodied.linearize
-
     def residuals(self, params, known, others, ins, outs):
         return forwarding(known, others, outs, True)
-
-    def transpose(self, cts, *operands, **params):
-        linear, nonzero = Mask(map(is_undefined_primal, operands)), nonzero_mask(cts)
-        avals = tuple([ct.aval if type(ct) is Zero else typeof(ct) for ct in cts])
-        closed, nonzero_in = transpose_jaxpr(self.body(params), linear, nonzero, False, avals)
-        values = [*linear.unmarked(operands), *nonzero.marked(cts)]
-        results = self.bind_all(*self.calling(params, closed, values, (None,) * len(values), ()))
-        return cotangents(operands, results, nonzero_in)
 
 
 class XlaMetadataCall(MarkedCall):

@@ -33,7 +33,7 @@ from minijax.ir.body import (
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.refs import Ref
 from minijax.ir.trace import JaxprTrace, Tracer, forbid_tracing
-from minijax.ir.types import ShapedArray, hi_classes, unwrapped
+from minijax.ir.types import ShapedArray, hi_classes, offers_array, unwrapped
 from minijax.partition.meshes import context_mesh, legacy_context_mesh
 from minijax.partition.shardings import UNSPECIFIED
 from minijax.run.arrays.array import ArrayImpl
@@ -212,6 +212,12 @@ class Engine:
     def call(self, *args, **kwargs):
         return self.call_by_key(args, kwargs)
 
+    def _call_without_jit(self, args: tuple, kwargs: dict) -> Any:
+        """Calls the function itself; one of the library gets arrays, not objects with `__jax_array__`."""
+        if not self.by_user:
+            args, kwargs = tree.tree_map(unwrapped, (args, kwargs), is_leaf=offers_array)
+        return self.fun(*args, **kwargs)
+
     def call_by_key(self, args: tuple, kwargs: dict) -> Any:
         """Calls the program that has the key of this call, and stores it in the table of the latest calls."""
         options, since = thread.ready
@@ -220,7 +226,7 @@ class Engine:
                 return self.call_under_trace(args, kwargs)
             options = config.make_ready()
             if options.disable_jit:
-                return self.fun(*args, **kwargs)
+                return self._call_without_jit(args, kwargs)
             if profiler.is_watching():
                 return profiler.call_annotated(self.name, self.call, args, kwargs)
         try:
@@ -254,7 +260,7 @@ class Engine:
             return self.fun(*args, **kwargs)
         options = config.state()
         if options.disable_jit:
-            return self.fun(*args, **kwargs)
+            return self._call_without_jit(args, kwargs)
         operands = args
         if not kwargs and len(args) <= self.plain_count:
             key = self._plain_key(options, args)

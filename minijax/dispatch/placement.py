@@ -334,10 +334,10 @@ def _on_devices(port: Port, devices: tuple) -> Port:
     sharding = port.sharding
     if not isinstance(sharding, NamedSharding) or not _is_abstract(sharding):
         return port
-    return port._replace(sharding=sharding.update(mesh=_concrete_mesh(sharding.mesh, devices)))
+    return port._replace(sharding=sharding.update(mesh=concrete_mesh(sharding.mesh, devices)))
 
 
-def _concrete_mesh(mesh: Any, devices: tuple) -> Mesh:
+def concrete_mesh(mesh: Any, devices: tuple) -> Mesh:
     """An abstract mesh over these devices. Raises ValueError for another number of them."""
     if mesh.size != len(devices):
         raise ValueError(f"AbstractMesh size: {mesh.size} does not match the device assignment size: {len(devices)}")
@@ -352,7 +352,7 @@ def on_devices(placement: Placement, devices: tuple) -> Placement:
             f"{len(devices)}"
         )
     ins, outs = (tuple([_on_devices(port, devices) for port in side]) for side in (placement.ins, placement.outs))
-    return placement._replace(devices=devices, ins=ins, outs=outs, mesh=_concrete_mesh(placement.mesh, devices))
+    return placement._replace(devices=devices, ins=ins, outs=outs, mesh=concrete_mesh(placement.mesh, devices))
 
 
 def mesh_of_type(mesh: Any, aval: Any) -> Any:

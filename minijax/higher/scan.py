@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count, repeat
-from typing import Any, TypeVar, cast, overload
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar, cast, overload
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.base.symbolic.dimension import is_symbolic_dim
 from minijax.calls.bodied import CONST, STACKED, Binders, Bodied, Role, count_of, numbered, partially_evaluated
+from minijax.calls.call import closed_call_p
 from minijax.dispatch.operands import operand
 from minijax.higher.check_bodies import trace_loop_body
 from minijax.higher.scan_lowering import Slots, resized, unrolled
@@ -28,7 +30,7 @@ from minijax.primitives.structural import concatenate, index_in_dim
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom
+from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom, policy_decision
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
 
@@ -63,6 +65,7 @@ class Scan(Bodied, HiControlFlow):
 
     folding = Folding.EXACT
     name = "scan"
+    splits_known = True
     constrain_results = False
 
     def check_equation(self, avals, params):
@@ -103,7 +106,7 @@ class Scan(Bodied, HiControlFlow):
         value = binder._replace(role=Role.STATE if binder.role is Role.CONST else binder.role)
         return value, value
 
-    def run_known(self, params, known, others, operands, ins, outs):
+    def run_known(self, params, known, others, operands, ins, outs, role=None):
         """As the base class; equations on constants only run once, before the loop, and slices are not copied."""
         invariant, body, sources = _hoist_invariants(known[0], _slots(ins), n := len(outs))
         consts, carry, xs = _slots(ins).operands(operands)
@@ -143,13 +146,14 @@ class Scan(Bodied, HiControlFlow):
 
         info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
         jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
-        eqns, atoms = _substituted_eqns(jaxpr, constants, known_in, known_out)
+        kept = frozenset(v for v in jaxpr.outvars[: len(known_out)] if type(v) is Var)
+        splits = [_split_by_policy(e, policy, kept) for e in jaxpr.eqns]
+        called, residuals = _known_call(jaxpr.replace(debug_info=info), constants, eqn, known_in, known_out, splits)
+        atoms, again = _substituted(jaxpr, constants, known_in, known_out, splits, residuals)
         binders = [*leading, *unknown.marked(ins)]
         call = self.sorted_call(eqn.params, [parts.unknown], [*atoms, *rest], binders, out_unknown.marked(outs))
         staged = [eqn.replace(invars=call.operands, outvars=unknown_out, params=call.params)] if unknown_out else []
-        pairs = [_split_by_policy(e, policy) if e.primitive is scan_p else (e, e, []) for e in eqns]
-        residuals = [v for *_, saved in pairs for v in saved]
-        return EqnParts([e for e, _, _ in pairs], [*(e for _, e, _ in pairs), *staged], unknown_out, residuals)
+        return EqnParts([called], [*again, *staged], unknown_out, list(residuals.values()))
 
     def transpose(self, cts, *operands, **params):
         slots = _body(params)[1]
@@ -229,33 +233,83 @@ def _hoist_invariants(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[
     return parts.known, ClosedJaxpr(body, parts.unknown.consts), tuple(sources)
 
 
-def _substituted_eqns(
-    jaxpr: Jaxpr, consts: Sequence, invars: Sequence, outvars: Sequence[Var]
-) -> tuple[list[JaxprEqn], list[Any]]:
-    """The equations of a jaxpr, and its results after `outvars`, with the variables of another jaxpr substituted."""
+class Split(NamedTuple):
+    """The known equation for one of a loop's known part, those that compute its results again, and what it saves."""
+
+    known: JaxprEqn
+    staged: Sequence[JaxprEqn]
+    residuals: Sequence[Var] = ()
+    saved: Mapping[Var, Var] = MappingProxyType({})  # results that are residuals
+
+
+def _known_call(
+    jaxpr: Jaxpr, consts: list, eqn: JaxprEqn, invars: list, outvars: Sequence[Var], splits: Sequence[Split]
+) -> tuple[JaxprEqn, dict[Var, Var]]:
+    """The known part of a loop, `eqn`, as in jax a call, and for each residual of the jaxpr the result that it is."""
+    first, last = (
+        [v for s in splits if (s.known.primitive is scan_p) is is_loop for v in s.residuals]
+        for is_loop in (False, True)
+    )
+    outs = [*first, *jaxpr.outvars[: len(outvars)], *last]
+    body = ClosedJaxpr(jaxpr.replace(eqns=[s.known for s in splits], outvars=outs), consts)
+    residuals = {v: Var(v.aval) for v in [*first, *last]}
+    results = [*(residuals[v] for v in first), *outvars, *(residuals[v] for v in last)]
+    params = dict(call_jaxpr=body)
+    return JaxprEqn(invars, results, closed_call_p, params, body.effects, eqn.traceback, eqn.ctx), residuals
+
+
+def _substituted(
+    jaxpr: Jaxpr,
+    consts: Sequence,
+    invars: Sequence,
+    outvars: Sequence[Var],
+    splits: Sequence[Split],
+    residuals: dict[Var, Var],
+) -> tuple[list[Any], list[JaxprEqn]]:
+    """The results of a jaxpr after `outvars`, and equations for them, with the variables of another jaxpr."""
     names: dict[Any, Any] = dict(zip(jaxpr.invars, invars, strict=True))
     names.update((v, Literal(c, v.aval)) for v, c in zip(jaxpr.constvars, consts, strict=True))
     names.update(zip(jaxpr.outvars, outvars, strict=False))
-    return [eqn.renamed(names) for eqn in jaxpr.eqns], substituted(jaxpr.outvars[len(outvars) :], names)
+    names.update(residuals)
+    names.update((v, names[r]) for s in splits for v, r in s.saved.items())
+    eqns = [e for s in splits for e in s.staged]
+    names.update((v, Var(v.aval)) for e in eqns for v in e.outvars if v not in names)
+    return substituted(jaxpr.outvars[len(outvars) :], names), [e.renamed(names) for e in eqns]
 
 
-def _split_by_policy(eqn: JaxprEqn, policy: Any) -> tuple[JaxprEqn, JaxprEqn, list[Var]]:
-    """A scan that also returns the residuals that `policy` saves, one that recomputes from them, the residuals."""
+def _split_by_policy(eqn: JaxprEqn, policy: Any, kept: frozenset[Var]) -> Split:
+    """Splits an equation by what `policy` saves. Results of a scan in `kept` are computed again in any case."""
+    if eqn.primitive is scan_p:
+        return _split_scan(eqn, policy, kept)
+    is_saved = policy is not None and policy_decision(policy, eqn) is True
+    return Split(eqn, [], eqn.outvars) if is_saved else Split(eqn, [eqn])
+
+
+def _split_scan(eqn: JaxprEqn, policy: Any, kept: frozenset[Var]) -> Split:
     closed, slots = _body(eqn.params)
     n, outs = len(closed.invars), len(closed.outvars)
     parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
-    if not parts.num_residuals:
-        return eqn, eqn, []
+    k = parts.num_residuals
+    if not k:
+        return Split(eqn, [eqn])
     residuals = [Var(a.with_axis(0, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
     known = eqn.replace(params=_with_body(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
-    staged = parts.staged.jaxpr
-    read = dict(zip(parts.input_residuals, staged.invars[parts.num_residuals :], strict=True))
+    staged, of_step = parts.staged.jaxpr, dict(zip(parts.staged.jaxpr.invars[:k], residuals, strict=True))
+    saved = {
+        v: of_step[a]
+        for v, a in list(zip(eqn.outvars, staged.outvars, strict=True))[slots.carry :]
+        if v not in kept and type(a) is Var and a in of_step
+    }
+    read = dict(zip(parts.input_residuals, staged.invars[k:], strict=True))
     taken = Mask([i in read or slots.consts <= i < slots.consts + slots.carry for i in range(n)])
     inputs = [read[i] if i in read else Var(closed.invars[i].aval) for i in taken.marked(range(n))]
     # (residuals, inputs that are read) -> (constants, carry, slices, residuals)
-    body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[: parts.num_residuals]]), parts.staged.consts)
+    body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[:k]]), parts.staged.consts)
     params = _with_body(eqn.params, body, slots.pick(taken))
-    return known, eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals]), residuals
+    again: JaxprEqn | None = eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals])
+    if saved:
+        _, again = eqn.primitive.dce([v not in saved for v in eqn.outvars], again)
+    return Split(known, [again] if again is not None else [], residuals, saved)
 
 
 def _as_weak_as(value: Any, aval: AbstractValue) -> AbstractValue:

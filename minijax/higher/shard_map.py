@@ -153,6 +153,8 @@ class ShardMap(OpenCall, DischargeableCall):
     """Calls a jaxpr on shards: operands are sharded by `in_specs`, results concatenated by `out_specs`."""
 
     name = "shard_map"
+    prunes_known = False
+    residual_role = Role.RESULT
 
     def infer(self, *avals, jaxpr, out_specs, **params):
         region = region_of(params)

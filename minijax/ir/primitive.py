@@ -119,6 +119,7 @@ class Primitive(Binding):
     owns_refs = False  # the inputs of its jaxpr are new references
     has_bodies = True  # there may be jaxprs among the parameters
     dce_inside = False  # `dce` prunes the jaxprs among the parameters
+    splits_known = False  # `partial_eval_custom` splits equations without unknown operands too
     is_hi = False  # an operation that users define, which `to_lo` lowers to others
     has_backward_rule = False  # the user gives the backward rule
     inherits_names: str | None = None  # the parameter whose jaxpr is printed with the names of operands and results

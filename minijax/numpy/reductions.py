@@ -18,9 +18,10 @@ from minijax.base.util import named
 from minijax.composed.arrays.selecting import where as choose
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
+from minijax.ir import state
 from minijax.ir.state import axis_size
 from minijax.ir.trace import Tracer
-from minijax.ir.types import is_value, typeof
+from minijax.ir.types import is_value, offers_array, typeof
 from minijax.numpy import creation, ufuncs
 from minijax.primitives import elementwise as lax, moving, reduce as lax_reduce
 from minijax.primitives.families import const_like, is_complex, scalar_like
@@ -184,6 +185,13 @@ SUM = Reducer("sum", lax_reduce.reduce_sum, lax.add, 0, ANY)
 PROD = Reducer("prod", lax_reduce.reduce_prod, lax.mul, 1, ALL)
 
 
+def _operand_if_infinite(a: Any, initial: Any) -> Any:
+    """An initial value for integers that XLA converts, as in an eager call of jax, and not NumPy."""
+    if type(initial) is not float or np.isfinite(initial) or not state.is_eager() or not isinstance(a, Array):
+        return initial
+    return initial if is_inexact(a) else creation.asarray(initial)
+
+
 @jitted("_reduce", static=("reducer", "axis", "dtype", "keepdims", "promote_integers"), inline=True)
 def _reduce(
     a: Any, reducer: Reducer, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool
@@ -241,6 +249,7 @@ def _sum_or_prod(reducer: Reducer, **texts: str) -> Callable:
           {axis_result}
         """
         check_out(name, out)
+        initial = _operand_if_infinite(a, initial)
         return _reduce(a, reducer, _reduced_axis(name, axis), dtype, keepdims, initial, where, promote_integers)
 
     return fused(whole=True)(named(function, name, filled(function, texts)))
@@ -301,6 +310,7 @@ def _extremum(reducer: Reducer, **texts: str) -> Callable:
           {axis_result}
         """
         check_out(name, out)
+        initial = _operand_if_infinite(a, initial)
         return _reduce(a, reducer, _reduced_axis(name, axis), None, keepdims, initial, where, False)
 
     return fused(whole=True)(named(function, name, filled(function, dict(texts, name=name))))
@@ -730,7 +740,7 @@ def _array_equiv(a1: Any, a2: Any) -> Any:
 
 
 def _as_value(x: Any) -> Any:
-    return x if is_value(x) else creation.asarray(x)
+    return x if is_value(x) and not offers_array(x) else creation.asarray(x)
 
 
 def array_equal(a1: ArrayLike, a2: ArrayLike, equal_nan: bool = False) -> Array:

@@ -417,6 +417,9 @@ def setxor1d(
 def _intersect1d_size(ar1: Any, ar2: Any, assume_unique: bool, return_indices: bool, size: int, fill_value: Any) -> Any:
     sizes = ar1.size, ar2.size
     length = ar1.size + ar2.size
+    if size and not length:
+        common = full((size,), 0 if fill_value is None else fill_value, ar1.dtype)
+        return (common, _places(0), _places(0)) if return_indices else common
     if assume_unique:
         firsts, number1 = [_places(n) for n in sizes], sizes[0]
         joined = shaping.concatenate([ar1, ar2])

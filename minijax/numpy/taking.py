@@ -629,8 +629,10 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
     (counts,) = values("repeat", repeats)
     counts = shaping.ravel(counts) if counts.ndim > 1 else counts
     counts = moving.broadcast_to_shape(counts, a.shape[axis : axis + 1])
-    if not total or not counts.shape[0]:
-        return take(a, creation.zeros(total, np.int32), axis)
+    if not total:
+        return take(a, creation.zeros(0, np.int32), axis)
+    if not counts.shape[0]:
+        return a
     starts = cumulative.cumsum(shaping.roll(counts, 1).at[0].set(0))
     index_of_copy = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
     return take(a, index_of_copy - 1, axis)
@@ -688,9 +690,9 @@ def compress(
     a = a[: condition.shape[0]]
     if size is None:
         return moving.move_axis(a[condition], 0, axis)
-    if not 0 < size <= a.shape[0]:
+    if not 0 <= size <= a.shape[0]:
         raise ValueError(
-            "size must be positive and not greater than the size of the array axis; got "
+            "size must not be negative or greater than the size of the array axis; got "
             f"{size=} for a.shape[axis]={a.shape[0]}"
         )
     mask = shaping.expand_dims(condition, tuple(range(1, a.ndim)))

@@ -9,8 +9,9 @@ import numpy as np
 
 from minijax.base import cache, config, dtypes, errors
 from minijax.base.source import hide_frames
+from minijax.base.thread import thread
 from minijax.ir.refs import AbstractRef, Ref, passed_ref
-from minijax.ir.trace import DynamicJaxprTracer, Tracer
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, Tracer
 from minijax.ir.types import ShapedArray, is_hi_value, is_value, offers_array, typeof, unwrapped, value_kinds
 from minijax.primitives.convert import as_type, convert
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
@@ -224,6 +225,14 @@ def is_unsigned(x: Any) -> bool:
 def is_derived_twice(x: Any) -> bool:
     """Returns whether derivatives of derivatives by `x` are computed."""
     return isinstance(x, Tracer) and isinstance(getattr(x, "primal", None), Tracer)
+
+
+def runs_at_once() -> bool:
+    """Returns whether each operation runs when it is called, maybe after its derivative or batching rule."""
+    trace = thread.trace
+    while trace is not None and not isinstance(trace, JaxprTrace):
+        trace = trace.beneath
+    return trace is None
 
 
 def is_inexact(x: Any) -> bool:

@@ -183,9 +183,12 @@ class Linearized(NamedTuple):
 
 @state.traced_cache
 def linearize_jaxpr(
-    closed: ClosedJaxpr, nonzeros: tuple[bool, ...], instantiate_out: tuple[bool, ...] | None = None
+    closed: ClosedJaxpr,
+    nonzeros: tuple[bool, ...],
+    instantiate_out: tuple[bool, ...] | None = None,
+    prunes: bool = True,
 ) -> Linearized:
-    """Linearizes a jaxpr with respect to the inputs that `nonzeros` marks."""
+    """Linearizes a jaxpr with respect to the inputs that `nonzeros` marks; `prunes` dead operations."""
     linear_part: list[Any] = []
 
     def primal(*args):
@@ -200,8 +203,10 @@ def linearize_jaxpr(
         return [*results, *residuals]
 
     jaxpr, consts = trace_to_jaxpr(primal, closed.in_avals, closed.debug_info._replace(result_paths=None))
-    pruned, _ = prune_closed(ClosedJaxpr(jaxpr, consts), (True,) * len(jaxpr.outvars), True)
-    return Linearized(pruned, *linear_part)
+    known = ClosedJaxpr(jaxpr, consts)
+    if prunes:
+        known, _ = prune_closed(known, (True,) * len(jaxpr.outvars), True)
+    return Linearized(known, *linear_part)
 
 
 def _instantiated(jaxpr: Jaxpr, results: Sequence, nonzeros: Mask, instantiated: Mask) -> tuple[Jaxpr, list, Mask]:

@@ -150,7 +150,8 @@ def _mask_of(atoms: Sequence, variables: set[Var]) -> Mask:
 def partial_eval_eqn(eqn: JaxprEqn, unknown_in: Mask, policy: Policy | None) -> EqnParts:
     """Splits an equation, by its primitive's rule unless that returns None."""
     rule = eqn.primitive.partial_eval_custom
-    if rule is not None and (policy is not None or any(unknown_in) or hasattr(rule, "rule")):
+    primitive = eqn.primitive
+    if rule is not None and (primitive.splits_known or policy is not None or any(unknown_in) or hasattr(rule, "rule")):
         parts = rule(eqn, unknown_in, policy)
         if parts is not None:
             return parts

@@ -223,10 +223,16 @@ def is_replaced() -> bool:
 
 
 def _refined(text: str) -> bytes:
-    """A module in which shapes that follow from the arguments' shapes are replaced by constants."""
-    return _jax.mlir.refine_polymorphic_shapes(
-        text.encode(), enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
-    )
+    """A module in which shapes that follow from the arguments' shapes are replaced by constants.
+
+    Raises ValueError, as jax does, if they do not meet the constraints of the module.
+    """
+    try:
+        return _jax.mlir.refine_polymorphic_shapes(
+            text.encode(), enable_shape_assertions=True, validate_static_shapes=True, enable_shardy=True
+        )
+    except JaxRuntimeError as error:
+        raise ValueError(f"Error refining shapes: {error}") from None
 
 
 def shown(name: str, text: Callable[[], str]) -> progress:

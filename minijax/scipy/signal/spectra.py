@@ -85,7 +85,7 @@ def _extended(x: Any, count: int, boundary: str | None) -> Any:
 
 
 def _named_window(window: Any, size: int) -> Any:
-    if window == "hann":
+    if window == "hann" and size != 1:
         return jnp.sin(jnp.linspace(0, np.pi, size, endpoint=False)) ** 2
     return _scipy.get_window(window, size)
 
