@@ -56,6 +56,7 @@ from minijax.higher.scan import scan_p as scan_p
 from minijax.higher.while_loop import while_loop as while_loop
 from minijax.higher.while_loop import while_p as while_p
 from minijax.lax import linalg as linalg
+from minijax.primitives import gather_dims
 from minijax.primitives.barriers import DCESink
 from minijax.primitives.barriers import OptimizationBarrier
 from minijax.primitives.barriers import Stage
@@ -214,7 +215,6 @@ from minijax.primitives.families import Tolerance as _Tolerance
 from minijax.primitives.gather_dims import GatherDimensionNumbers as GatherDimensionNumbers
 from minijax.primitives.gather_dims import GatherScatterMode as GatherScatterMode
 from minijax.primitives.gather_dims import ScatterDimensionNumbers as ScatterDimensionNumbers
-from minijax.primitives.gather_dims import ScatterDimensionNumbers as _ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import _Mode
 from minijax.primitives.gather_scatter import gather as gather
 from minijax.primitives.gather_scatter import gather_p as gather_p
@@ -470,7 +470,7 @@ def scatter(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -480,7 +480,7 @@ def scatter_add(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -490,7 +490,7 @@ def scatter_max(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -500,7 +500,7 @@ def scatter_min(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -510,7 +510,7 @@ def scatter_mul(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -520,7 +520,7 @@ def scatter_sub(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,

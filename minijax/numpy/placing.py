@@ -19,7 +19,7 @@ from minijax.numpy.creation import concrete, value, values
 from minijax.numpy.cumulative import cumsum
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import moving, structural
-from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS
+from minijax.primitives.gather_dims import PROMISE_IN_BOUNDS
 from minijax.primitives.promote import check_out
 from minijax.run.arrays.array import Array, ArrayLike
 

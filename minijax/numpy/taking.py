@@ -32,7 +32,7 @@ from minijax.primitives import counting, elementwise as lax, gather_scatter, mov
 from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.families import const_like
-from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.gather_dims import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
