@@ -1,7 +1,7 @@
 """jax.profiler: profiles of time and of memory."""
 
 from minijax.base.faces import Face
-from minijax.run.programs.launching import record_stacks as _record_stacks
+from minijax.run.programs.launch import record_stacks as _record_stacks
 
 __getattr__, __dir__ = _FACE = Face(
     __name__,

@@ -2,7 +2,7 @@
 
 import numpy as np
 from collections.abc import Sequence
-from minijax.api.custom_root import custom_root as custom_root
+from minijax.api.custom import custom_root as custom_root
 from minijax.base.dtypes import dtype as dtype
 from minijax.calls.composite import composite as composite
 from minijax.composed.arrays.approx_top_k import approx_max_k as approx_max_k
@@ -40,13 +40,13 @@ from minijax.composed.exchange import psend as psend
 from minijax.composed.exchange import ragged_all_to_all as ragged_all_to_all
 from minijax.higher.cond import cond as cond
 from minijax.higher.cond import cond_p as cond_p
+from minijax.higher.cond import platform_dependent as platform_dependent
 from minijax.higher.cond import switch as switch
 from minijax.higher.custom_solve import custom_linear_solve as custom_linear_solve
 from minijax.higher.custom_solve import custom_linear_solve_p as linear_solve_p
 from minijax.higher.fori_loop import fori_loop as fori_loop
 from minijax.higher.mapping import associative_scan as associative_scan
 from minijax.higher.mapping import map as map
-from minijax.higher.platforms import platform_dependent as platform_dependent
 from minijax.higher.reduction import Reduce
 from minijax.higher.reduction import ReduceWindow
 from minijax.higher.reduction import reduce as reduce

@@ -45,8 +45,6 @@ from minijax.numpy.creation import shape as shape
 from minijax.numpy.creation import size as size
 from minijax.numpy.creation import zeros as zeros
 from minijax.numpy.creation import zeros_like as zeros_like
-from minijax.numpy.cumulative import cumulative_prod as cumulative_prod
-from minijax.numpy.cumulative import cumulative_sum as cumulative_sum
 from minijax.numpy.custom_rules import i0 as i0
 from minijax.numpy.custom_rules import sinc as sinc
 from minijax.numpy.grids import CClass
@@ -120,6 +118,8 @@ from minijax.numpy.reductions import array_equal as array_equal
 from minijax.numpy.reductions import array_equiv as array_equiv
 from minijax.numpy.reductions import average as average
 from minijax.numpy.reductions import count_nonzero as count_nonzero
+from minijax.numpy.reductions import cumulative_prod as cumulative_prod
+from minijax.numpy.reductions import cumulative_sum as cumulative_sum
 from minijax.numpy.reductions import mean as mean
 from minijax.numpy.reductions import nanmean as nanmean
 from minijax.numpy.reductions import nanstd as nanstd
@@ -342,48 +342,6 @@ __all__ = [
     "vsplit", "vstack", "where", "zeros", "zeros_like"
 ]
 
-def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-c_: CClass
-r_: RClass
-def median(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    keepdims: builtins.bool = False,
-) -> Array: ...
-def nanmedian(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    keepdims: builtins.bool = False,
-) -> Array: ...
-def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    method: str = 'linear',
-    keepdims: builtins.bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array: ...
-def quantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    method: str = 'linear',
-    keepdims: builtins.bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array: ...
 def all(
     a: ArrayLike,
     axis: Axis = None,
@@ -428,6 +386,8 @@ def argmin(
     out: None = None,
     keepdims: builtins.bool | None = None,
 ) -> Array: ...
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -456,6 +416,8 @@ def nanargmin(
     out: None = None,
     keepdims: builtins.bool | None = None,
 ) -> Array: ...
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
@@ -533,6 +495,44 @@ def var(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
+) -> Array: ...
+c_: CClass
+r_: RClass
+def median(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    keepdims: builtins.bool = False,
+) -> Array: ...
+def nanmedian(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    keepdims: builtins.bool = False,
+) -> Array: ...
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    method: str = 'linear',
+    keepdims: builtins.bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array: ...
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    method: str = 'linear',
+    keepdims: builtins.bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array: ...
 bfloat16: Any
 cdouble: Any

@@ -1,11 +1,14 @@
 """Launches loaded programs: from raw arrays to arrays."""
 
+import contextlib
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from itertools import repeat, starmap
 from operator import itemgetter
 from typing import Any, NamedTuple
+
+from jaxlib import _jax
 
 from minijax.base import errors
 from minijax.run.arrays.array import ArrayImpl, Signature, blank, collect_garbage, wrapped
@@ -13,7 +16,54 @@ from minijax.run.clients import jaxlib_versions
 from minijax.run.programs import exhausted, host_calls, tokens
 from minijax.run.programs.compile import JaxRuntimeError, Loaded
 from minijax.run.programs.host_calls import is_calling
-from minijax.run.programs.launching import launching
+
+Request = tuple[Callable[[Sequence], Any], Sequence, Sequence]  # the launch of a program, its raw inputs, the handlers
+_COLLECTED = 32  # launches until jaxlib may drop the tracebacks that it keeps
+_scope: Any = getattr(_jax, "TracebackScope", contextlib.nullcontext)
+
+
+def _launch_requests() -> Generator[Any, Request, None]:
+    """Gives the raw results of each program that is sent to it, and ends if one fails."""
+    with _scope():
+        execute, raws, handlers = yield
+        while True:
+            for _ in range(_COLLECTED):
+                results = execute(raws)
+                del execute, raws  # the frame must keep no program and no input alive
+                execute, raws, handlers = yield results.consume_with_handlers(handlers)
+            collect_garbage()
+
+
+class _Launching(threading.local):
+    """The generator of the thread; `send` gives it a request and returns the raw results."""
+
+    send: Callable[[Request], list]
+
+    def __init__(self):
+        self.begin_anew()
+
+    def begin_anew(self) -> None:
+        self.generator = _launch_requests()
+        next(self.generator)
+        self.send = self.generator.send
+
+    def has_begun(self, error: BaseException) -> bool:
+        """Returns whether the launch that failed with `error` had begun; if not, it is to be made without `send`."""
+        if self.generator.gi_running:  # a finalizer, a signal handler or a callback launches within a launch
+            return not isinstance(error, ValueError)
+        self.begin_anew()
+        return not isinstance(error, StopIteration)  # an interrupt had ended the generator
+
+
+launching = _Launching()
+
+
+def record_stacks() -> None:
+    """Makes launches of this thread, and of threads that begin later, record the stack of their callers again."""
+    global _scope
+    _scope = contextlib.nullcontext
+    launching.begin_anew()
+
 
 _COLLECTIVES = ("all-reduce", "all-gather", "all-to-all", "collective-", "reduce-scatter")
 _collectives_lock = threading.Lock()
