@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from minijax.api.custom import custom_root as custom_root
 from minijax.base.dtypes import dtype as dtype
 from minijax.calls.composite import composite as composite
-from minijax.composed.arrays.approx_top_k import approx_max_k as approx_max_k
-from minijax.composed.arrays.approx_top_k import approx_min_k as approx_min_k
 from minijax.composed.arrays.approx_top_k import approx_top_k_p as approx_top_k_p
 from minijax.composed.arrays.cumulative import cumlogsumexp as cumlogsumexp
 from minijax.composed.arrays.cumulative import cumlogsumexp_p as cumlogsumexp_p
@@ -368,6 +366,22 @@ def dynamic_update_index_in_dim(
 ) -> Array: ...
 reduce_p: Reduce
 reduce_window_p: ReduceWindow
+def approx_max_k(
+    operand: Array,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]: ...
+def approx_min_k(
+    operand: Array,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]: ...
 ragged_all_to_all_p: RaggedAllToAll
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],

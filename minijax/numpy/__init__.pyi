@@ -30,7 +30,6 @@ from minijax.numpy.creation import asarray as asarray
 from minijax.numpy.creation import astype as astype
 from minijax.numpy.creation import can_cast as can_cast
 from minijax.numpy.creation import copy as copy
-from minijax.numpy.creation import empty as empty
 from minijax.numpy.creation import empty_like as empty_like
 from minijax.numpy.creation import from_dlpack as from_dlpack
 from minijax.numpy.creation import frombuffer as frombuffer
@@ -39,12 +38,8 @@ from minijax.numpy.creation import full_like as full_like
 from minijax.numpy.creation import iscomplexobj as iscomplexobj
 from minijax.numpy.creation import isrealobj as isrealobj
 from minijax.numpy.creation import ndim as ndim
-from minijax.numpy.creation import ones as ones
-from minijax.numpy.creation import ones_like as ones_like
 from minijax.numpy.creation import shape as shape
 from minijax.numpy.creation import size as size
-from minijax.numpy.creation import zeros as zeros
-from minijax.numpy.creation import zeros_like as zeros_like
 from minijax.numpy.custom_rules import i0 as i0
 from minijax.numpy.custom_rules import sinc as sinc
 from minijax.numpy.grids import CClass
@@ -267,6 +262,8 @@ from minijax.run.arrays.array import Array
 from minijax.run.arrays.array import Array as ndarray
 from minijax.run.arrays.array import ArrayLike
 from minijax.run.arrays.array import Axis
+from minijax.run.arrays.array import DeviceLike
+from minijax.run.arrays.array import ShardingLike
 from numpy import array_repr as array_repr
 from numpy import array_str as array_str
 from numpy import character as character
@@ -342,6 +339,43 @@ __all__ = [
     "vsplit", "vstack", "where", "zeros", "zeros_like"
 ]
 
+def empty(
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def ones(
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def ones_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def zeros(
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def zeros_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
 def all(
     a: ArrayLike,
     axis: Axis = None,
