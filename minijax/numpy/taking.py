@@ -12,8 +12,8 @@ import numpy as np
 from minijax.base import dims, dtypes, errors
 from minijax.base.dims import as_index
 from minijax.base.symbolic.dimension import Dim, is_symbolic_dim, max_dim
+from minijax.composed.arrays.index_in_dim import along
 from minijax.composed.arrays.selecting import where as choose, where_arrays
-from minijax.composed.arrays.take_along import along
 from minijax.dispatch.jitted import jitted
 from minijax.higher.cond import platform_dependent
 from minijax.indexing.language import Options

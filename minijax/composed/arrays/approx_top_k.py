@@ -12,7 +12,7 @@ from minijax.base.documentation import filled
 from minijax.base.native import approx_top_k_reduction_output_size
 from minijax.base.symbolic.dimension import is_int
 from minijax.base.util import named
-from minijax.composed.arrays.take_along import along
+from minijax.composed.arrays.index_in_dim import along
 from minijax.composed.linalg.matrices import from_front
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Primitive
