@@ -513,14 +513,14 @@ def test_a_launch_keeps_no_input_and_no_result_alive():
 RECORDING = """
 import minijax, minijax.numpy as jnp
 from minijax.run.clients import guards
-from minijax.run.programs import launching
+from minijax.run.programs import launch
 def user_function(f):
     for _ in range(3):
         y = f(jnp.ones(2))
     return [frame.function_name for frame in y.traceback.frames]
 f = minijax.jit(lambda x: x * 2)
 print(user_function(f))
-launching.record_stacks()
+launch.record_stacks()
 print("user_function" in user_function(f))
 """
 
