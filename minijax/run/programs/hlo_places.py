@@ -5,11 +5,6 @@ import re
 Place = tuple[str, int, int]  # file, line, column; -1 for a column that is not there
 
 _TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_FRAME = re.compile(r"stack_frame_id=(\d+)")
-_FILE = re.compile(r'source_file="([^"]*)"')
-_LINE = re.compile(r"source_line=(\d+)")
-_COLUMN = re.compile(r"source_column=(\d+)")
-_NUMBERS = re.compile(r"(\w+)=(\d+)")
 
 
 class PlaceTables:
@@ -33,9 +28,11 @@ class PlaceTables:
 
     def place(self, instruction: str) -> Place | None:
         """The place of an instruction, from its metadata; None if it has none."""
-        if frame := _FRAME.search(instruction):
+        if frame := re.search(r"stack_frame_id=(\d+)", instruction):
             return self._place_of_frame(int(frame[1]))
-        file, line, column = (part.search(instruction) for part in (_FILE, _LINE, _COLUMN))
+        file = re.search(r'source_file="([^"]*)"', instruction)
+        line = re.search(r"source_line=(\d+)", instruction)
+        column = re.search(r"source_column=(\d+)", instruction)
         return (file[1], int(line[1]), int(column[1]) if column else -1) if file and line else None
 
     def _place_of_frame(self, number: int) -> Place | None:
@@ -45,4 +42,4 @@ class PlaceTables:
         return (file, where["line"], where.get("column", -1)) if file and "line" in where else None
 
     def _row(self, table: str, number: int) -> dict[str, int]:
-        return {name: int(n) for name, n in _NUMBERS.findall(self._tables[table].get(number, ""))}
+        return {name: int(n) for name, n in re.findall(r"(\w+)=(\d+)", self._tables[table].get(number, ""))}
