@@ -9,7 +9,9 @@ Face.operators = "minijax.numpy"
 __getattr__, __dir__ = _FACE = Face(
     __name__,
     """
-minijax.api.assembly: make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays
+minijax.api.transfer: block_until_ready copy_to_host_async device_get device_put ensure_compile_time_eval
+    make_array_from_callback make_array_from_process_local_data make_array_from_single_device_arrays named_call
+    named_scope
 minijax.api.autodiff: fwd_and_bwd grad hessian jacfwd jacobian jacrev jvp linear_transpose linearize value_and_grad
     vjp
 minijax.api.checkpoint: checkpoint checkpoint_policies remat
@@ -21,8 +23,6 @@ minijax.api.meshes: make_mesh reshard
 minijax.api.pmap: pmap
 minijax.api.shapes: ShapeDtypeStruct typeof
 minijax.api.shard_map: shard_map smap
-minijax.api.transfer: block_until_ready copy_to_host_async device_get device_put ensure_compile_time_eval named_call
-    named_scope
 minijax.api.vmap: vmap
 minijax.explaining.leaks: find_leak
 minijax.explaining.nans: find_nan

@@ -39,9 +39,6 @@ from minijax import tree as tree
 from minijax import tree_util as tree_util
 from minijax import typing as typing
 from minijax import version as version
-from minijax.api.assembly import make_array_from_callback as make_array_from_callback
-from minijax.api.assembly import make_array_from_process_local_data as make_array_from_process_local_data
-from minijax.api.assembly import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from minijax.api.autodiff import fwd_and_bwd as fwd_and_bwd
 from minijax.api.autodiff import grad as grad
 from minijax.api.autodiff import hessian as hessian
@@ -75,6 +72,9 @@ from minijax.api.transfer import copy_to_host_async as copy_to_host_async
 from minijax.api.transfer import device_get as device_get
 from minijax.api.transfer import device_put as device_put
 from minijax.api.transfer import ensure_compile_time_eval as ensure_compile_time_eval
+from minijax.api.transfer import make_array_from_callback as make_array_from_callback
+from minijax.api.transfer import make_array_from_process_local_data as make_array_from_process_local_data
+from minijax.api.transfer import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from minijax.api.transfer import named_call as named_call
 from minijax.api.transfer import named_scope as named_scope
 from minijax.api.vmap import vmap as vmap

@@ -5,8 +5,7 @@ from minijax.base.faces import Face
 __getattr__, __dir__ = _FACE = Face(
     __name__,
     """
-minijax.api.checkpoint: checkpoint_policies
-minijax.api.residuals: print_saved_residuals
+minijax.api.checkpoint: checkpoint_policies print_saved_residuals
 minijax.calls.remat: checkpoint_name
 minijax.transforms.partial_eval_custom: Offloadable Recompute Saveable
 """,

@@ -1,6 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.api.residuals import print_saved_residuals as print_saved_residuals
+from minijax.api.checkpoint import print_saved_residuals as print_saved_residuals
 from minijax.calls.remat import checkpoint_name as checkpoint_name
 from minijax.transforms.partial_eval_custom import Offloadable as Offloadable
 from minijax.transforms.partial_eval_custom import RecomputeType

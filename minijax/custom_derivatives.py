@@ -7,8 +7,7 @@ __getattr__, __dir__ = _FACE = Face(
     """
 minijax.api.custom: CustomVJPPrimal closure_convert custom_gradient custom_jvp custom_vjp
     custom_vjp_primal_tree_values zero_from_primal
-minijax.calls.custom_derivatives: SymbolicZero custom_jvp_call_p custom_vjp_call_p
+minijax.calls.custom_derivatives: SymbolicZero custom_jvp_call_p custom_vjp_call_p remat_opt_p
 minijax.calls.linear_call: linear_call
-minijax.calls.remat_opt: remat_opt_p
 """,
 )

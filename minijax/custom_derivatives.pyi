@@ -10,8 +10,8 @@ from minijax.api.custom import zero_from_primal as zero_from_primal
 from minijax.calls.custom_derivatives import SymbolicZero as SymbolicZero
 from minijax.calls.custom_derivatives import custom_jvp_call_p as custom_jvp_call_p
 from minijax.calls.custom_derivatives import custom_vjp_call_p as custom_vjp_call_p
+from minijax.calls.custom_derivatives import remat_opt_p as remat_opt_p
 from minijax.calls.linear_call import linear_call as linear_call
-from minijax.calls.remat_opt import remat_opt_p as remat_opt_p
 
 __all__ = [
     "CustomVJPPrimal", "SymbolicZero", "closure_convert", "custom_gradient", "custom_jvp", "custom_jvp_call_p",

@@ -6,9 +6,8 @@ __getattr__, __dir__ = _FACE = Face(
     __name__,
     """
 minijax.api.visualize: visualize_array_sharding visualize_sharding
-minijax.composed.callbacks.inspect_sharding: inspect_array_sharding
+minijax.composed.callbacks.debugging: callback=debug_callback inspect_array_sharding log=debug_log print=debug_print
 minijax.composed.callbacks.debugger: breakpoint
-minijax.composed.callbacks.debugging: callback=debug_callback log=debug_log print=debug_print
 minijax.ir.effects: DebugEffect OrderedDebugEffect
 """,
 )

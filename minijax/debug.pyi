@@ -6,7 +6,7 @@ from minijax.api.visualize import visualize_sharding as visualize_sharding
 from minijax.composed.callbacks.debugger import breakpoint as breakpoint
 from minijax.composed.callbacks.debugging import debug_callback as callback
 from minijax.composed.callbacks.debugging import debug_print as print
-from minijax.composed.callbacks.inspect_sharding import inspect_array_sharding as inspect_array_sharding
+from minijax.composed.callbacks.debugging import inspect_array_sharding as inspect_array_sharding
 from minijax.ir.effects import DebugEffect as DebugEffect
 from minijax.ir.effects import OrderedDebugEffect as OrderedDebugEffect
 from typing import Any

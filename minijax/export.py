@@ -7,7 +7,7 @@ __getattr__, __dir__ = _FACE = Face(
     """
 minijax.run.clients.client: default_export_platform=default_backend
 minijax.base.symbolic.dimension: is_symbolic_dim
-minijax.api.export.symbolic: SymbolicScope symbolic_args_specs symbolic_shape
+minijax.api.export.exporting: SymbolicScope symbolic_args_specs symbolic_shape
 minijax.interop.exporting: export
 minijax.api.export.versions: maximum_supported_calling_convention_version minimum_supported_calling_convention_version
 minijax.api.export.checks: DisabledSafetyCheck

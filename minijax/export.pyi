@@ -3,9 +3,9 @@
 from minijax.api.export.checks import DisabledSafetyCheck as DisabledSafetyCheck
 from minijax.api.export.exported import Exported as Exported
 from minijax.api.export.exported import deserialize as deserialize
-from minijax.api.export.symbolic import SymbolicScope as SymbolicScope
-from minijax.api.export.symbolic import symbolic_args_specs as symbolic_args_specs
-from minijax.api.export.symbolic import symbolic_shape as symbolic_shape
+from minijax.api.export.exporting import SymbolicScope as SymbolicScope
+from minijax.api.export.exporting import symbolic_args_specs as symbolic_args_specs
+from minijax.api.export.exporting import symbolic_shape as symbolic_shape
 from minijax.api.export.trees import register_namedtuple_serialization as register_namedtuple_serialization
 from minijax.api.export.trees import register_pytree_node_serialization as register_pytree_node_serialization
 from minijax.base.symbolic.dimension import is_symbolic_dim as is_symbolic_dim

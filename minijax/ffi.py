@@ -6,7 +6,7 @@ __getattr__, __dir__ = _FACE = Face(
     __name__,
     """
 minijax.composed.callbacks.ffi: ffi_call
-minijax.interop.ffi: build_ffi_lowering_function ffi_lowering
+minijax.interop.lowering: build_ffi_lowering_function ffi_lowering
 minijax.run.programs.ffi: include_dir pycapsule register_ffi_target register_ffi_target_as_batch_partitionable
     register_ffi_type register_ffi_type_id
 """,

@@ -1,8 +1,8 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
 from minijax.composed.callbacks.ffi import ffi_call as ffi_call
-from minijax.interop.ffi import build_ffi_lowering_function as build_ffi_lowering_function
-from minijax.interop.ffi import ffi_lowering as ffi_lowering
+from minijax.interop.lowering import build_ffi_lowering_function as build_ffi_lowering_function
+from minijax.interop.lowering import ffi_lowering as ffi_lowering
 from minijax.run.programs.ffi import include_dir as include_dir
 from minijax.run.programs.ffi import pycapsule as pycapsule
 from minijax.run.programs.ffi import register_ffi_target as register_ffi_target

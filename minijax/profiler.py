@@ -1,22 +1,15 @@
 """jax.profiler: profiles of time and of memory."""
 
+from minijax.base.faces import Face
 from minijax.run.programs.launching import record_stacks as _record_stacks
-from minijax.run.watching.profiler import (
-    ProfileData as ProfileData,
-    ProfileEvent as ProfileEvent,
-    ProfileOptions as ProfileOptions,
-    ProfilePlane as ProfilePlane,
-    StepTraceAnnotation as StepTraceAnnotation,
-    TraceAnnotation as TraceAnnotation,
-    annotate_function as annotate_function,
-    device_memory_profile as device_memory_profile,
-    register_subprocess as register_subprocess,
-    save_device_memory_profile as save_device_memory_profile,
-    start_server as start_server,
-    start_trace as start_trace,
-    stop_server as stop_server,
-    stop_trace as stop_trace,
-    trace as trace,
+
+__getattr__, __dir__ = _FACE = Face(
+    __name__,
+    """
+minijax.run.watching.profiler: ProfileData ProfileEvent ProfileOptions ProfilePlane StepTraceAnnotation TraceAnnotation
+    annotate_function device_memory_profile register_subprocess save_device_memory_profile start_server start_trace
+    stop_server stop_trace trace
+""",
 )
 
 _record_stacks()  # memory profiles show them

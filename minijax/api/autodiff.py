@@ -16,17 +16,7 @@ from minijax.api.vmap import vmap
 from minijax.base import dtypes, source, tree
 from minijax.base.mask import Mask
 from minijax.base.util import dir_without
-from minijax.ir import context
-from minijax.ir.body import (
-    Flat,
-    as_consts,
-    check_callable,
-    debug_info,
-    function_name,
-    named_after,
-    source_of,
-    trace_flat,
-)
+from minijax.ir import body, context
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr
 from minijax.ir.primitive import UndefinedPrimal
 from minijax.ir.refs import Ref
@@ -77,7 +67,7 @@ def _check_value(name: str, x: Any) -> None:
         raise TypeError(f"{name}: argument {x!r} of type {type(x)} is not a valid JAX type. {error}") from None
 
 
-class _Differentiable(Flat):
+class _Differentiable(body.Flat):
     """A flat function that checks its results, and records their number and the tree of the auxiliary output."""
 
     def __init__(self, fun: Callable, in_tree: Any, has_aux: bool = False):
@@ -109,7 +99,7 @@ class _Differentiable(Flat):
     def linearized(self, xs: Sequence, purpose: str) -> tuple[list, list[bool], Jaxpr, list]:
         """Linearizes at `xs`: (results, which of them have nonzero tangents, linear jaxpr, its constants)."""
         run = functools.partial(context.under, context.JVP, self)
-        leaves, nonzeros, jaxpr, consts = linearize_flat(run, xs, None, DebugInfo(purpose, source_of(self.fun)))
+        leaves, nonzeros, jaxpr, consts = linearize_flat(run, xs, None, DebugInfo(purpose, body.source_of(self.fun)))
         nonzeros = nonzeros[: self.count]
         used = [i < sum(nonzeros) for i in range(len(jaxpr.outvars))]
         if not all(used):
@@ -154,7 +144,7 @@ def jvp(fun: Callable, primals: Sequence, tangents: Sequence, has_aux: bool = Fa
         >>> float(value), float(slope)
         (8.0, 12.0)
     """
-    check_callable(fun, "jax.jvp")
+    body.check_callable(fun, "jax.jvp")
     if not isinstance(primals, tuple | list) or not isinstance(tangents, tuple | list):
         raise TypeError(
             "primal and tangent arguments to jax.jvp must be tuples or lists; found "
@@ -225,7 +215,7 @@ def linearize(fun: Callable, *primals: Any, has_aux: bool = False) -> tuple[Any,
         >>> float(value), float(f_jvp(2.0))
         (0.0, 2.0)
     """
-    check_callable(fun, "jax.linearize")
+    body.check_callable(fun, "jax.linearize")
     xs, in_tree = tree.flatten(primals)
     flat = _Differentiable(fun, in_tree, has_aux)
     leaves, nonzeros, jaxpr, consts = flat.linearized(xs, "linearize")
@@ -293,14 +283,14 @@ class VJP:
     def __call__(self, *args):
         if len(args) != 1:
             raise TypeError(
-                f"The function returned by jax.vjp applied to {function_name(self.fun)} was called with "
+                f"The function returned by jax.vjp applied to {body.function_name(self.fun)} was called with "
                 f"{len(args)} arguments, but functions returned by jax.vjp must be called with a single "
-                f"argument corresponding to the single value returned by {function_name(self.fun)}."
+                f"argument corresponding to the single value returned by {body.function_name(self.fun)}."
             )
         cts, ct_tree = tree.flatten(args[0])
         if ct_tree != self.out_tree:
             raise ValueError(
-                f"unexpected tree structure of the argument to the VJP function of {function_name(self.fun)}: the "
+                f"unexpected tree structure of the argument to the VJP function of {body.function_name(self.fun)}: the "
                 f"cotangents have tree {ct_tree}, the result has {self.out_tree}. Pass a cotangent for each result, in "
                 "the same containers."
             )
@@ -325,7 +315,7 @@ class VJP:
             raise ValueError(
                 "unexpected JAX type (e.g. shape/dtype) for argument to VJP function: got "
                 f"{have.str_short()}, but expected {want.str_short()} because the corresponding output of "
-                f"the differentiated function {function_name(self.fun)} had JAX type {aval.str_short()}. "
+                f"the differentiated function {body.function_name(self.fun)} had JAX type {aval.str_short()}. "
                 "Pass a cotangent of the type of the result."
             )
 
@@ -385,7 +375,7 @@ def vjp(
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to vjp is deprecated")
-    check_callable(fun, "jax.vjp")
+    body.check_callable(fun, "jax.vjp")
     return _vjp(fun, primals, has_aux)
 
 
@@ -455,11 +445,13 @@ def grad(
         value, g = both(*args, **kwargs)
         return (g, value[1]) if has_aux else g
 
-    return _named(gradient, fun, f"Gradient of {function_name(fun)} with respect to positional argument(s) {argnums}.")
+    return _named(
+        gradient, fun, f"Gradient of {body.function_name(fun)} with respect to positional argument(s) {argnums}."
+    )
 
 
 def _named(function: Callable, fun: Callable, doc: str) -> Callable:
-    return named_after(source.boundary(function), fun, doc)
+    return body.named_after(source.boundary(function), fun, doc)
 
 
 @source.boundary
@@ -488,13 +480,15 @@ def value_and_grad(
         5.0 [2. 4.]
     """
     evaluate = _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes)
-    return _named(evaluate, fun, f"Value and gradient of {function_name(fun)} with respect to argument(s) {argnums}.")
+    return _named(
+        evaluate, fun, f"Value and gradient of {body.function_name(fun)} with respect to argument(s) {argnums}."
+    )
 
 
 def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Callable:
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated")
-    check_callable(fun, "jax.grad (or jax.value_and_grad)")
+    body.check_callable(fun, "jax.grad (or jax.value_and_grad)")
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def evaluate(*args, **kwargs):
@@ -690,7 +684,7 @@ def jacobian(
 
 
 def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
-    check_callable(fun, "jax.jacfwd (or jax.jacrev)")
+    body.check_callable(fun, "jax.jacfwd (or jax.jacrev)")
     nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
 
     def jacobian_of(*args, **kwargs):
@@ -704,7 +698,7 @@ def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
         jac, *aux = make(partial, chosen, has_aux, holomorphic, not isinstance(argnums, Sequence))
         return (jac, *aux) if has_aux else jac
 
-    return _named(jacobian_of, fun, f"Jacobian of {function_name(fun)} with respect to argument(s) {argnums}.")
+    return _named(jacobian_of, fun, f"Jacobian of {body.function_name(fun)} with respect to argument(s) {argnums}.")
 
 
 def _check_forward_input(x: Any) -> None:
@@ -810,11 +804,11 @@ def linear_transpose(fun: Callable, *primals: Any, reduce_axes: Sequence = ()) -
     """
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to transpose is deprecated")
-    check_callable(fun, "jax.linear_transpose")
+    body.check_callable(fun, "jax.linear_transpose")
     xs, in_tree = tree.flatten(primals)
     avals = [abstract(x) for x in xs]
-    info = debug_info(fun, "linear_transpose", in_tree)
-    closed, _, out_tree = trace_flat(Flat(fun, in_tree), avals, info, as_consts)
+    info = body.debug_info(fun, "linear_transpose", in_tree)
+    closed, _, out_tree = body.trace_flat(body.Flat(fun, in_tree), avals, info, body.as_consts)
     ins, outs = ([a.dtype for a in types] for types in (avals, closed.out_avals))
     if not any(all(dtypes.issubdtype(d, k) for d in (*ins, *outs)) for k in (np.inexact, np.integer)):
         raise TypeError(
@@ -854,7 +848,7 @@ def fwd_and_bwd(
     With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that `jax.vjp`
     returns, `bwd` is the same for all calls, which `jax.jit` compiles once.
     """
-    check_callable(fun, "jax.fwd_and_bwd")
+    body.check_callable(fun, "jax.fwd_and_bwd")
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)
 
     def fwd(*args):

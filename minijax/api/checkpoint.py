@@ -1,4 +1,4 @@
-"""The public `checkpoint`, and its policies."""
+"""The public `checkpoint`, its policies, and `print_saved_residuals`."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from typing import Any, ParamSpec, TypeVar
 from minijax.api.jit import resolve
 from minijax.base import source, tree
 from minijax.calls.call import opened
-from minijax.calls.remat import name_p, remat_p
+from minijax.calls.remat import name_p, origin, remat_p
 from minijax.dispatch.jit import JitOptions
 from minijax.dispatch.jitted import Engine
-from minijax.ir.body import check_callable, named_after, signature_of
-from minijax.ir.trace import checked_values
-from minijax.ir.types import typed_value
+from minijax.ir.body import Flat, argument_names, check_callable, named_after, signature_of, source_of
+from minijax.ir.jaxpr import DebugInfo, Literal
+from minijax.ir.trace import checked_values, trace_to_jaxpr
+from minijax.ir.types import typed_value, typeof
 from minijax.primitives.dot import dot_general_p
+from minijax.transforms.linearize import linearize_flat
 from minijax.transforms.partial_eval_custom import Offloadable, Recompute, Saveable
 
 P = ParamSpec("P")
@@ -248,3 +250,31 @@ checkpoint_policies = SimpleNamespace(
     save_from_both_policies=save_from_both_policies,
     save_and_offload_only_these_names=save_and_offload_only_these_names,
 )
+
+
+@source.boundary
+def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
+    """Prints the residuals of the backward pass of `f` at these arguments, one a line.
+
+    Constants come first, then arguments, then results of operations with their source lines.
+    """
+    leaves, in_tree = tree.flatten((args, kwargs))
+    info = DebugInfo("saved_residuals", source_of(f), argument_names(signature_of(f), in_tree, ()))
+
+    flat = Flat(f, in_tree, lambda pair: pair)
+
+    def residuals(*xs):
+        return linearize_flat(flat, xs, None, info)[3]
+
+    jaxpr, _ = trace_to_jaxpr(residuals, [typeof(x) for x in leaves], info)
+    residual_vars = dict.fromkeys(v for v in jaxpr.outvars if type(v) is not Literal)
+    lines = [(v, "from a constant") for v in jaxpr.constvars]
+    lines += [(v, f"from the argument {n}") for v, n in zip(jaxpr.invars, info.arg_names, strict=True)]
+    makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    lines += [(v, origin(eqn, makers)) for v, eqn in makers.items()]
+    for v in jaxpr.outvars:
+        if type(v) is Literal:
+            print(v.aval.str_short(True), "from a literal")
+    for v, text in lines:
+        if v in residual_vars:
+            print(v.aval.str_short(True), text)

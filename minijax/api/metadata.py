@@ -17,7 +17,7 @@ from minijax.ir.context import ContextChange
 from minijax.ir.trace import checked_values
 from minijax.ir.types import checked_type
 from minijax.partition.memory import MemorySpace
-from minijax.primitives.metadata import tagged
+from minijax.primitives.barriers import tagged
 
 
 def set_xla_metadata(x: Any = None, **kwargs: Any) -> Any:

@@ -9,17 +9,9 @@ import numpy as np
 
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
+from minijax.ir import types
 from minijax.ir.hitypes import full_type
 from minijax.ir.refs import AbstractRef, Ref
-from minijax.ir.types import (
-    AbstractValue,
-    ManualAxisType,
-    ShapedArray,
-    checked_type,
-    hi_classes,
-    register_value_type,
-    token_type,
-)
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
 from minijax.partition.layouts import Format, check_not_auto
@@ -68,12 +60,12 @@ class ShapeDtypeStruct:
         *,
         sharding: Sharding | PartitionSpec | Format | None = None,
         weak_type: bool = False,
-        manual_axis_type: ManualAxisType | None = None,
+        manual_axis_type: types.ManualAxisType | None = None,
         is_ref: bool = False,
     ):
         if dtype is None:
             raise ValueError("ShapeDtypeStruct: dtype must be specified.")
-        aval = ShapedArray(tuple(shape), dtype, weak_type)
+        aval = types.ShapedArray(tuple(shape), dtype, weak_type)
         layout = sharding.layout if isinstance(sharding, Format) else None
         check_not_auto(sharding, "a `ShapeDtypeStruct`")
         values = aval.shape, aval.dtype, _checked(sharding, aval), layout, bool(weak_type), manual_axis_type, is_ref
@@ -182,7 +174,7 @@ class ShapeDtypeStruct:
         return f"ShapeDtypeStruct({text}{', is_ref=True' if self.is_ref else ''})"
 
 
-def _checked(spec: Any, aval: ShapedArray) -> Sharding | PartitionSpec | None:
+def _checked(spec: Any, aval: types.ShapedArray) -> Sharding | PartitionSpec | None:
     """Checks the sharding of a description; returns a sharding, a spec, or None."""
     sharding = spec.sharding if isinstance(spec, Format) else spec
     if isinstance(sharding, PartitionSpec) and len(sharding) > aval.ndim:
@@ -221,7 +213,7 @@ def typeof(x: Any) -> Any:
     """
     if isinstance(x, ShapeDtypeStruct):
         return abstract(x)
-    aval = checked_type(x)
+    aval = types.checked_type(x)
     if type(x) is ArrayImpl and not x.committed and not aval.has_mesh and (mesh := meshes.abstract_context()):
         return aval.sharded_over(mesh, aval.entries)
     return aval
@@ -233,30 +225,30 @@ def abstract(x: Any) -> Any:
         space = x.sharding._memory_space if isinstance(x.sharding, Sharding) else Device
         in_type = None if x.sharding is None else sharding_in_type(x.sharding, len(x.shape))
         dtype = canonicalize_dtype(x.dtype, True)
-        aval = ShapedArray(x.shape, dtype, x.weak_type, sharding=in_type, memory_space=space)
+        aval = types.ShapedArray(x.shape, dtype, x.weak_type, sharding=in_type, memory_space=space)
         if x.manual_axis_type:
             aval = aval.update(manual_axis_type=x.manual_axis_type)
         return AbstractRef(aval) if x.is_ref else aval
     if isinstance(x, Ref):
         return x.aval
-    if isinstance(x, AbstractValue):
+    if isinstance(x, types.AbstractValue):
         return x
-    if type(x) in hi_classes:
+    if type(x) in types.hi_classes:
         return full_type(x)
     if hasattr(x, "shape") and hasattr(x, "dtype") and not hasattr(x, "__array__"):
-        return ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), getattr(x, "weak_type", False))
-    return checked_type(x)
+        return types.ShapedArray(x.shape, canonicalize_dtype(x.dtype, True), getattr(x, "weak_type", False))
+    return types.checked_type(x)
 
 
 def described(aval: Any) -> Any:
     """Returns the `ShapeDtypeStruct` of an abstract value; the type itself if it has no shape."""
-    if aval.is_high or aval is token_type:
+    if aval.is_high or aval is types.token_type:
         return aval
     sharding = kind = None
-    if type(aval) is ShapedArray:
+    if type(aval) is types.ShapedArray:
         sharding, kind = aval.own_sharding, None if aval.manual_axis_type.empty else aval.manual_axis_type
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding, manual_axis_type=kind)
 
 
 # They can be operands of equations, but not of operations that run.
-register_value_type(ShapeDtypeStruct, abstract)
+types.register_value_type(ShapeDtypeStruct, abstract)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base.lazy import defer
-from minijax.composed.callbacks.inspect_sharding import inspect_array_sharding
+from minijax.composed.callbacks.debugging import inspect_array_sharding
 from minijax.partition.shardings import Sharding
 
 _rich_console, _rich_padding, _rich_table, _rich_box = map(

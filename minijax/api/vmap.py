@@ -10,17 +10,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 from minijax.base import config, source, tree
 from minijax.base.dims import canonical_axis
 from minijax.composed.refs import freeze
-from minijax.ir import context, state
-from minijax.ir.body import (
-    Flat,
-    argument_names,
-    check_aliases,
-    check_callable,
-    function_name,
-    named_after,
-    result_paths,
-    signature_of,
-)
+from minijax.ir import body, context, state
 from minijax.ir.primitive import Axis
 from minijax.ir.refs import Ref
 from minijax.ir.types import Aval, ShapedArray, typeof
@@ -187,29 +177,29 @@ def vmap(
         axes = [None if a is None else _canonical(a, x) for a, x in zip(axes, leaves, strict=True)]
         size = _mapped_size(fun, leaves, axes, axis_size, treedef, _sizes_of(elements.values()))
         axis = _axis(axis_name, size, spmd, zip(map(_type_of, leaves, axes), axes, strict=True))
-        flat, wholes = Flat(fun, treedef, lambda pair: pair, is_leaf), {}
+        flat, wholes = body.Flat(fun, treedef, lambda pair: pair, is_leaf), {}
         run = functools.partial(context.under, context.VMAP, flat)
         if is_leaf:
             run = _on_elements(run, flat, axis, elements, out_axes, wholes)
         refs = [i for i, x in enumerate(leaves) if isinstance(x, Ref) and axes[i] is not None]
         if refs:
-            check_aliases(fun, "vmap", leaves, lambda: argument_names(signature_of(fun), treedef, ()))
+            body.check_aliases(fun, "vmap", leaves, lambda: body.argument_names(body.signature_of(fun), treedef, ()))
             results, dims = _batch_refs(run, refs, axis, leaves, axes)
         else:
             results, dims = batch_flat(run, axis, leaves, axes)
         specs = tree.flatten_axes("vmap out_axes", flat.out_tree, out_axes)
         placed = [
-            wholes[i] if i in wholes else _place_result(fun, x, d, spec, axis, result_paths(flat.out_tree)[i])
+            wholes[i] if i in wholes else _place_result(fun, x, d, spec, axis, body.result_paths(flat.out_tree)[i])
             for i, (x, d, spec) in enumerate(zip(results, dims, specs, strict=True))
         ]
         return flat.out_tree.unflatten(placed)
 
-    name, original = function_name(fun), getattr(fun, "__doc__", None)
+    name, original = body.function_name(fun), getattr(fun, "__doc__", None)
     doc = f"Vectorized version of {name}. It takes arguments with an axis more, over which {name} is mapped."
-    return named_after(mapped, fun, f"{doc}\n\nOriginal documentation:\n\n{original}" if original else doc)
+    return body.named_after(mapped, fun, f"{doc}\n\nOriginal documentation:\n\n{original}" if original else doc)
 
 
-def _on_elements(run: Callable, flat: Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
+def _on_elements(run: Callable, flat: body.Flat, axis: Axis, elements: dict, out_axes: Any, wholes: dict) -> Callable:
     """Returns `run` on the elements of vmappable arguments; it stores vmappable results in `wholes`, by position."""
 
     def with_elements(*xs):
@@ -246,7 +236,7 @@ def _check_count(in_axes: Any, args: tuple) -> None:
 
 
 def _check_axes(fun: Callable, in_axes: Any, out_axes: Any) -> None:
-    check_callable(fun, "jax.vmap")
+    body.check_callable(fun, "jax.vmap")
     if not (in_axes is None or type(in_axes) in (int, tuple) or _is_spec(in_axes)):
         raise TypeError(
             "vmap in_axes must be an int, None, or a tuple of entries corresponding to the positional "
@@ -289,8 +279,8 @@ def _place_result(fun: Callable, x: Any, d: int | None, out_axis: int | None, ax
             where = path.removeprefix("result")
             unnamed = f"at vmap out_axes{where}, got axis spec None but output was batched on axis {d}"
             raise ValueError(
-                f"{unnamed if axis.name is None else named}: the output at {path} of {function_name(fun)} is mapped. "
-                "Give it an axis in out_axes, or reduce it in the function."
+                f"{unnamed if axis.name is None else named}: the output at {path} of {body.function_name(fun)} is "
+                "mapped. Give it an axis in out_axes, or reduce it in the function."
             )
         typeof(x)  # raises if x is not a value
         return x
@@ -299,12 +289,12 @@ def _place_result(fun: Callable, x: Any, d: int | None, out_axis: int | None, ax
     except TypeError:
         raise TypeError(
             f"Output from batched function {x!r} with type {type(x)} is not a valid JAX type. "
-            f"{function_name(fun)} must return arrays, numbers or pytrees of them."
+            f"{body.function_name(fun)} must return arrays, numbers or pytrees of them."
         ) from None
     if not -ndim <= out_axis < ndim:
         raise ValueError(
             f"axis {out_axis} is out of bounds for array of dimension {ndim}: vmap out_axes of the output at "
-            f"{path} of {function_name(fun)}"
+            f"{path} of {body.function_name(fun)}"
         )
     return move_batch_dim(x, d, out_axis % ndim, axis)
 
@@ -353,7 +343,7 @@ def _check_unmapped(avals: Sequence[Any], mesh_axes: Sequence[Any]) -> None:
 
 def _described_leaves(fun: Callable, treedef: Any) -> list[str]:
     """For each leaf of the arguments its name in messages."""
-    names, positional = argument_names(signature_of(fun), treedef, ()), treedef.children()[0].num_leaves
+    names, positional = body.argument_names(body.signature_of(fun), treedef, ()), treedef.children()[0].num_leaves
     named = [re.split(r"(?=[\[.])", name, maxsplit=1) for name in names[positional:]]
     by_name = [f"kwargs['{root}']{''.join(rest)}" for root, *rest in named]
     return [*[f"argument {name}" for name in names[:positional]], *by_name]
@@ -387,6 +377,6 @@ def _mapped_size(
     raise ValueError(
         "vmap got inconsistent sizes for array axes to be mapped:\n"
         + ";\n".join(f"  * {line}" for line in where)
-        + f"\nin a call of {function_name(fun)}. Slice the arguments to one size, or use None in in_axes for "
+        + f"\nin a call of {body.function_name(fun)}. Slice the arguments to one size, or use None in in_axes for "
         "those that are not mapped."
     )

@@ -4,23 +4,23 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from minijax.base import tree
+from minijax.base import monitoring, source, tree
 from minijax.base.mask import Mask
 from minijax.calls.call import OpenCall, Places, closed_of
-from minijax.calls.print_saved_residuals import log_residuals
 from minijax.ir import context, effects, state
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var
 from minijax.ir.primitive import cotangents, is_undefined_primal
 from minijax.ir.refs import is_ref
 from minijax.ir.rules import no_reverse_mode_error
 from minijax.ir.trace import eval_jaxpr, trace_to_jaxpr
 from minijax.primitives.convert import Copy
+from minijax.primitives.elementwise import reduce_precision_p
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr
-from minijax.transforms.partial_eval_custom import partial_eval_jaxpr_custom
+from minijax.transforms.partial_eval_custom import PartialEvalCustom, partial_eval_jaxpr_custom
 from minijax.transforms.transpose import transpose_jaxpr
 
 
@@ -173,3 +173,31 @@ def checkpoint_name(x: Any, name: str) -> Any:
         1.0
     """
     return tree.tree_map(lambda leaf: name_p.bind(leaf, name=name), x)
+
+
+def origin(eqn: JaxprEqn, makers: dict[Var, JaxprEqn]) -> str:
+    """Describes the operation that computed a saved value, and its source line. `makers`: equations by result."""
+    place = source.summary(eqn.traceback, columns=True)
+    if eqn.primitive is reduce_precision_p and eqn.invars[0] in makers:
+        # Saved values are rounded by an operation that is not the user's.
+        eqn = makers[eqn.invars[0]]
+        place = source.summary(eqn.traceback, columns=True)
+    if eqn.primitive.name == "name":
+        return f"named '{eqn.params['name']}' from {place}"
+    if eqn.primitive.name == "jit":
+        return f"output of jitted function '{eqn.params['name']}' from {place}"
+    return f"output of {eqn.primitive} from {place}"
+
+
+def log_residuals(parts: PartialEvalCustom, known: Sequence[Any]) -> None:
+    """Logs the residuals of a checkpointed function of inputs `known`, as warning if `jax_log_checkpoint_residuals`."""
+    if not monitoring.logs_saved_values():
+        return
+    jaxpr = parts.known.jaxpr
+    makers = {v: eqn for eqn in jaxpr.eqns for v in eqn.outvars}
+    computed = jaxpr.outvars[len(jaxpr.outvars) - parts.num_residuals :]
+    inputs = [f"  {known[i].str_short()}\n" for i in parts.input_residuals]
+    saved = [f"  {v.aval.str_short()} from {origin(makers[v], makers)}\n" for v in computed if v in makers]
+    messages = ["saving inputs with shapes:\n" + "".join(inputs)] if inputs else []
+    messages += ["saving these intermediates:\n" + "".join(saved)] if saved else []
+    monitoring.log_saved_values("remat-decorated function " + "and ".join(messages))

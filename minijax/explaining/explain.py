@@ -17,8 +17,7 @@ from minijax.explaining.texts import read_hlo, read_module
 from minijax.ir.types import AbstractValue
 from minijax.partition.meshes import Mesh
 from minijax.partition.shardings import NamedSharding, SingleDeviceSharding
-from minijax.run.clients.gpus import GPUS
-from minijax.run.clients.machines import devices_of
+from minijax.run.clients.machines import GPUS, devices_of
 
 
 @source.boundary

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-Place = tuple[str, int, int]  # file, line, column
+from minijax.run.programs.hlo_places import Place, PlaceTables
 
 
 class Origin(NamedTuple):
@@ -101,12 +101,6 @@ _CALLS = re.compile(r"(?:calls|body|condition|to_apply|true_computation|false_co
 _BRANCHES = re.compile(r"branch_computations=\{([^}]*)\}")
 _OPERAND = re.compile(r"%([\w.\-]+)")
 _NAME = re.compile(r'op_name="((?:[^"\\]|\\.)*)"')
-_FRAME = re.compile(r"stack_frame_id=(\d+)")
-_FILE = re.compile(r'source_file="([^"]*)"')
-_LINE = re.compile(r"source_line=(\d+)")
-_COLUMN = re.compile(r"source_column=(\d+)")
-_TABLES = ("FileNames", "FunctionNames", "FileLocations", "StackFrames")
-_NUMBERS = re.compile(r"(\w+)=(\d+)")
 
 
 @dataclasses.dataclass
@@ -173,25 +167,17 @@ def _bits(kind: str) -> int:
 
 def read_hlo(text: str) -> tuple[list[str], list[Computation]]:
     """The lines of an optimized program without tables and metadata, and its computations."""
-    tables: dict[str, dict[int, str]] = {}
+    tables = PlaceTables()
     lines: list[str] = []
     computations: list[Computation] = []
-    table = None
     for line in text.splitlines():
-        if line in _TABLES:
-            table = tables.setdefault(line, {})
-        elif table is not None and line:
-            number, _, rest = line.partition(" ")
-            table[int(number)] = rest
-        elif table is not None:
-            table = None
-        elif line or (lines and lines[-1]):
+        if not tables.read(line) and (line or (lines and lines[-1])):
             lines.append(_without(line, "metadata", "backend_config", "frontend_attributes"))
             _read_line(line, len(lines) - 1, tables, computations)
     return lines, computations
 
 
-def _read_line(line: str, row: int, tables: dict, computations: list[Computation]) -> None:
+def _read_line(line: str, row: int, tables: PlaceTables, computations: list[Computation]) -> None:
     if match := _COMPUTATION.match(line):
         if not line.startswith("HloModule"):
             computations.append(Computation(match[2], bool(match[1]), []))
@@ -231,22 +217,10 @@ def _without(line: str, *fields: str) -> str:
     return line
 
 
-def _origins(text: str, tables: dict) -> list[Origin]:
-    name, place = _NAME.search(text), None
-    if frame := _FRAME.search(text):
-        place = _frame(int(frame[1]), tables)
-    elif (file := _FILE.search(text)) and (line := _LINE.search(text)):
-        column = _COLUMN.search(text)
-        place = file[1], int(line[1]), int(column[1]) if column else -1
+def _origins(text: str, tables: PlaceTables) -> list[Origin]:
+    name, place = _NAME.search(text), tables.place(text)
     names = name[1].replace("\\'", "'").split(";") if name else [""]
     return [Origin(n, place if len(names) == 1 else None) for n in names if n or place]
-
-
-def _frame(number: int, tables: dict) -> Place | None:
-    frame = dict(_NUMBERS.findall(tables.get("StackFrames", {}).get(number, "")))
-    where = dict(_NUMBERS.findall(tables.get("FileLocations", {}).get(int(frame.get("file_location_id", 0)), "")))
-    file = tables.get("FileNames", {}).get(int(where.get("file_name_id", 0)), "").strip('"')
-    return (file, int(where["line"]), int(where.get("column", -1))) if file and "line" in where else None
 
 
 # ---- links

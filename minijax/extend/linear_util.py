@@ -1,11 +1,12 @@
 """jax.extend.linear_util: functions wrapped in transformations."""
 
-from minijax.base.linear_util import StoreException as StoreException, WrappedFun as WrappedFun, wrap_init as wrap_init
-from minijax.interop.transformations import (
-    cache as cache,
-    merge_linear_aux as merge_linear_aux,
-    transformation as transformation,
-    transformation2 as transformation2,
-    transformation_with_aux as transformation_with_aux,
-    transformation_with_aux2 as transformation_with_aux2,
+from minijax.base.faces import Face
+
+__getattr__, __dir__ = _FACE = Face(
+    __name__,
+    """
+minijax.base.linear_util: StoreException WrappedFun wrap_init
+minijax.interop.transformations: cache merge_linear_aux transformation transformation2 transformation_with_aux
+    transformation_with_aux2
+""",
 )

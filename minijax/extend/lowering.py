@@ -5,7 +5,6 @@ from minijax.base.faces import Face
 __getattr__, __dir__ = _FACE = Face(
     __name__,
     """
-minijax.interop.lowering: LoweringRuleContext
-minijax.interop.contexts: JaxIrContext upstream_dialects
+minijax.interop.lowering: JaxIrContext LoweringRuleContext upstream_dialects
 """,
 )

@@ -1,7 +1,7 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
 from jaxlib.mlir._mlir_libs._mlir.ir import DialectRegistry
-from minijax.interop.contexts import JaxIrContext as JaxIrContext
+from minijax.interop.lowering import JaxIrContext as JaxIrContext
 from minijax.interop.lowering import LoweringRuleContext as LoweringRuleContext
 
 __all__ = [

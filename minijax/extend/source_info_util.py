@@ -7,7 +7,7 @@ __getattr__, __dir__ = _FACE = Face(
     """
 minijax.ir.context: NameStack SourceInfo
 minijax.base.source: register_exclusion
-minijax.interop.source_info: current current_name_stack extend_name_stack new_name_stack new_source_info
+minijax.interop.introspection: current current_name_stack extend_name_stack new_name_stack new_source_info
     reset_name_stack set_name_stack summarize user_context
 """,
 )

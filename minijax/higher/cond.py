@@ -18,15 +18,16 @@ from minijax.ir.check import check_params, is_closed, same_types, types_text
 from minijax.ir.concrete import concrete_value
 from minijax.ir.hitypes import full_type
 from minijax.ir.jaxpr import ClosedJaxpr
-from minijax.ir.primitive import Folding, is_undefined_primal
-from minijax.ir.trace import JaxprTrace, eval_jaxpr
-from minijax.ir.types import token_type, typeof
+from minijax.ir.primitive import Folding, Primitive, is_undefined_primal
+from minijax.ir.trace import JaxprTrace, Tracer, eval_jaxpr
+from minijax.ir.types import ShapedArray, token_type, typeof
 from minijax.primitives.convert import convert, stop_gradient_p
 from minijax.primitives.counting import empty_of
 from minijax.primitives.elementwise import clamp, eq, ne, select_n
 from minijax.primitives.families import scalar_like
 from minijax.primitives.moving import as_array_or_constant, axis_to_front, broadcast_in_dim
 from minijax.primitives.zeros import instantiate
+from minijax.run.clients import client
 from minijax.transforms.batch import batch_jaxpr
 from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import permute_jaxpr
@@ -386,3 +387,61 @@ def _without(closed: ClosedJaxpr, computed: Mask) -> ClosedJaxpr:
     info = closed.debug_info
     info = info._replace(result_paths=tuple(computed.marked(info.result_paths)))
     return closed.replace(jaxpr=closed.jaxpr.replace(outvars=computed.marked(closed.outvars), debug_info=info))
+
+
+class PlatformIndex(Primitive):
+    """The index of the group that includes the platform a program is lowered for."""
+
+    name = "platform_index"
+
+    def infer(self, *, platforms):
+        return [ShapedArray((), np.dtype(np.int32))]
+
+    def at_once(self, *, platforms):
+        platform = client.lowering_platform(client.default_device())
+        return [np.int32(group_of(platform, platforms))]
+
+    def lower(self, e, ins, outs, *, platforms):
+        (out,) = outs
+        index = e.constant(group_of(e.platform, platforms), out)
+        return e.case_(index, [lambda: [e.constant(0, out)]] * len(platforms), outs)
+
+    def batch(self, axis, operands, dims, **params):
+        return [self.bind(**params)], [None]
+
+
+platform_index_p = PlatformIndex()
+
+
+@source.boundary
+def platform_dependent(*args: Any, default: Callable | None = None, **per_platform: Callable) -> Any:
+    """Calls the function given for the platform that the program is lowered for, or else `default`.
+
+    Args:
+        *args: The arguments of the function.
+        default: The function for platforms that are not named.
+        **per_platform: The function for a platform: `cpu`, `cuda`, `rocm` or `tpu`.
+
+    Raises NotImplementedError when lowered for a platform without a function. The functions must return values of equal
+    trees, shapes and dtypes.
+
+    Example:
+        >>> int(jax.lax.platform_dependent(3, cpu=lambda x: x + 1, default=lambda x: x + 1))
+        4
+    """
+    if "gpu" in per_platform:
+        raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")
+    functions = [*per_platform.values(), *([] if default is None else [default])]
+    if not functions:
+        raise TypeError("platform_dependent: no function was given; give one for a platform, or a default")
+    # Platforms that share a function share a branch.
+    places: dict[Any, tuple | None] = {}
+    for platform, function in per_platform.items():
+        places[function] = (*(places.get(function) or ()), platform)
+    groups = [*places.items(), *([] if default is None else [(default, None)])]
+    platforms = tuple(names for _, names in groups)
+    names = {f"branch {i}": function for i, (function, _) in enumerate(groups)}
+    index = platform_index_p.bind(platforms=platforms)
+    if not isinstance(index, Tracer):  # the platform is known: no other function need have rules
+        return groups[int(index)][0](*args)
+    return trace_and_bind_branches("switch", index, names, args, branches_platforms=platforms)

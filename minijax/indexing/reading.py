@@ -12,12 +12,11 @@ from minijax.indexing.language import Index, Options, Slot, Span, Window, index_
 from minijax.indexing.plan import Plan, plan
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.explicit import typed_sharding
-from minijax.primitives import counting, gather_scatter, moving, structural
+from minijax.primitives import counting, gather_dims, gather_scatter, moving, structural
 from minijax.primitives.as_array import as_array
 from minijax.primitives.convert import as_type, convert, scalar_as
 from minijax.primitives.dynamic_slice import dynamic_slice
 from minijax.primitives.elementwise import add, lt, mul, select_n
-from minijax.primitives.gather_scatter import CLIP, FILL_OR_DROP, ONE_HOT, PROMISE_IN_BOUNDS, GatherScatterMode
 from minijax.primitives.promote import promote_dtypes
 from minijax.primitives.sharding import reshard_like
 from minijax.run.arrays.array import Array
@@ -27,12 +26,12 @@ from minijax.run.arrays.array import Array
 
 def read(x: Any, operands: Sequence, index: Index, options: Options, steps_gather: bool = False) -> Any:
     """The elements of `x` at a parsed index; `steps_gather` uses a gather for slices with a step."""
-    mode = None if options.mode is None else GatherScatterMode.from_any(options.mode)
+    mode = None if options.mode is None else gather_dims.GatherScatterMode.from_any(options.mode)
     if index.is_whole():
         return _adapt_axes(x if isinstance(x, Array) else as_array(x), index)
-    if mode in (FILL_OR_DROP, ONE_HOT) or index.has_arrays():
+    if mode in (gather_dims.FILL_OR_DROP, gather_dims.ONE_HOT) or index.has_arrays():
         return _gathered(x, operands, index, options)
-    if mode is CLIP:
+    if mode is gather_dims.CLIP:
         wraps = options.wrap_negative_indices
         index = index._replace(entries=tuple(_clipped(e, index.shape[a], wraps) for a, e in index.places()))
     has_steps = any(e.step not in (1, -1) for _, e in index.on_axes() if keeps_axis(e))
@@ -188,7 +187,7 @@ def _gathered(x: Any, operands: Sequence, index: Index, options: Options) -> Any
     if prod(p.gathered) == 0:
         aval = typeof(x)
         return structural.blank(p.result, aval.dtype, aval.weak_type)
-    mode = PROMISE_IN_BOUNDS if options.mode is None else options.mode
+    mode = gather_dims.PROMISE_IN_BOUNDS if options.mode is None else options.mode
     elements = gather_scatter.gather(
         x, vectors, p.numbers, p.slice_sizes, mode=mode, fill_value=options.fill_value, **_flags(p, options)
     )
@@ -202,13 +201,13 @@ def scatter(x: Any, operands: Sequence, values: Any, index: Index, options: Opti
     vectors = _index_vectors(p, index.shape, operands, options.wrap_negative_indices)
     if prod(p.gathered) == 0:
         return x
-    mode = FILL_OR_DROP if options.mode is None else GatherScatterMode.from_any(options.mode)
+    mode = gather_dims.FILL_OR_DROP if options.mode is None else gather_dims.GatherScatterMode.from_any(options.mode)
     values = structural.blank(p.result, aval.dtype, aval.weak_type) if values is None else values
     x, values = _promoted(x, values)
     values = _broadcast_values(values, _type_of_elements(aval, p, index))
     values = structural.squeeze(values, p.new_axes) if p.new_axes else values
     values = structural.rev(values, p.reversed_axes) if p.reversed_axes else values
-    numbers = gather_scatter.scatter_numbers(p.numbers)
+    numbers = gather_dims.scatter_numbers(p.numbers)
     x = moving.expand_dims(x, index.expanded)
     x = update(x, vectors, values, numbers, mode=mode, **_flags(p, options))
     x = structural.squeeze(x, index.expanded) if index.expanded else x

@@ -116,7 +116,7 @@ minijax.primitives.promote: check_arraylike check_no_float0s=check_no_float0 ens
     promote_dtypes_numeric promote_shapes
 """,
     "numpy.vectorize": """
-minijax.interop.gufuncs: _apply_excluded=without_excluded _check_output_dims=checked
+minijax.interop.utilities: _apply_excluded=without_excluded _check_output_dims=checked
     _parse_gufunc_signature=signature_of _parse_input_dimensions=sizes_of
 """,
     "partition_spec": "minijax.partition.meshes: _get_default_unconstrained=default_unconstrained",

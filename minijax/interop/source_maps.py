@@ -13,6 +13,7 @@ from minijax.api.jit import jit, make_jaxpr
 from minijax.ir.jaxpr import ClosedJaxpr
 from minijax.ir.show import lines_with_locations
 from minijax.run.programs.compile import compile_text
+from minijax.run.programs.hlo_places import PlaceTables
 
 Segment = tuple[int, ...]  # generated column, index of the source, its line and column, index of a name
 Place = tuple[str, int, int]  # file, line and column, both from 0
@@ -282,8 +283,6 @@ class HloPass(enum.Enum):
 METADATA_REGEX = re.compile(
     r"metadata={.*op_name=\"(?P<scope>.*)\" source_file=\"(?P<src_file>.*)\" source_line=(?P<src_line>[0-9]+).*?}"
 )
-_NAMED = re.compile(r"(\d+) \"(.*)\"$")
-_TABLED = re.compile(r"(\d+) \{file_(?:name|location)_id=(\d+)(?:.*? line=(\d+))?.*\}$")
 
 
 def parse_hlo_dump(text: str) -> SourceMap:
@@ -293,26 +292,9 @@ def parse_hlo_dump(text: str) -> SourceMap:
 
 def map_of_hlo(lines: Sequence[str]) -> SourceMap:
     """Like `parse_hlo_dump`, for the module's lines."""
-    tables: dict[str, dict[str, tuple]] = {}
-    table: dict[str, tuple] = {}
-    places: list[Place | None] = []
-    for line in lines:
-        if line in ("FileNames", "FunctionNames", "FileLocations", "StackFrames"):
-            table = tables.setdefault(line, {})
-        elif match := _NAMED.match(line) or _TABLED.match(line):
-            table[match[1]] = match.groups()[1:]
-        places.append(_place_in_hlo(line, tables))
-    return _map_of(lines, places)
-
-
-def _place_in_hlo(line: str, tables: dict[str, dict[str, tuple]]) -> Place | None:
-    if match := METADATA_REGEX.search(line):
-        return match["src_file"], int(match["src_line"]) - 1, 0
-    match = re.search(r"metadata=\{.*\bstack_frame_id=(\d+)", line)
-    if match is None or match[1] not in tables.get("StackFrames", {}):
-        return None
-    file, number = tables["FileLocations"][tables["StackFrames"][match[1]][0]]
-    return tables["FileNames"][file][0], int(number) - 1, 0
+    tables = PlaceTables()
+    places = [None if tables.read(line) else tables.place(line) for line in lines]
+    return _map_of(lines, [place and (place[0], place[1] - 1, 0) for place in places])
 
 
 def trace_and_lower(work_dir: str, f: Callable, f_args: Sequence, f_kwargs: dict, **_: Any) -> tuple[Any, str]:

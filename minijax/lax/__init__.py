@@ -5,7 +5,7 @@ from minijax.base.faces import Face
 __getattr__, __dir__ = _FACE = Face(
     __name__,
     """
-minijax.api.custom_root: custom_root
+minijax.api.custom: custom_root
 minijax.base.dtypes: dtype
 minijax.composed.arrays.cumulative: cumlogsumexp cumlogsumexp_p cummax cummax_p cummin cummin_p cumprod cumprod_p cumsum
     cumsum_p
@@ -15,14 +15,13 @@ minijax.composed.arrays.special: betainc igamma igamma_grad_a igamma_grad_a_p ig
     random_gamma_grad regularized_incomplete_beta_p
 minijax.composed.arrays.ragged: RaggedDotDimensionNumbers ragged_dot ragged_dot_general
 minijax.calls.composite: composite
-minijax.higher.cond: cond cond_p switch
-minijax.higher.platforms: platform_dependent
+minijax.higher.cond: cond cond_p platform_dependent switch
 minijax.higher.custom_solve: custom_linear_solve linear_solve_p=custom_linear_solve_p
 minijax.higher.fori_loop: fori_loop
 minijax.higher.while_loop: while_loop while_p
 minijax.higher.mapping: associative_scan map
-minijax.higher.reduction: reduce reduce_p reduce_window reduce_window_p
 minijax.higher.scan: scan scan_p
+minijax.higher.reduction: reduce reduce_p reduce_window reduce_window_p
 minijax.composed.arrays.approx_top_k: approx_max_k approx_min_k approx_top_k_p
 minijax.primitives.collective: all_gather all_gather_p all_to_all all_to_all_p axis_index axis_index_p axis_size
     pbroadcast pmax pmax_p pmean pmin pmin_p ppermute ppermute_p pshuffle psum psum_p psum_scatter pswapaxes

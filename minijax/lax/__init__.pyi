@@ -2,11 +2,9 @@
 
 import numpy as np
 from collections.abc import Sequence
-from minijax.api.custom_root import custom_root as custom_root
+from minijax.api.custom import custom_root as custom_root
 from minijax.base.dtypes import dtype as dtype
 from minijax.calls.composite import composite as composite
-from minijax.composed.arrays.approx_top_k import approx_max_k as approx_max_k
-from minijax.composed.arrays.approx_top_k import approx_min_k as approx_min_k
 from minijax.composed.arrays.approx_top_k import approx_top_k_p as approx_top_k_p
 from minijax.composed.arrays.cumulative import cumlogsumexp as cumlogsumexp
 from minijax.composed.arrays.cumulative import cumlogsumexp_p as cumlogsumexp_p
@@ -40,13 +38,13 @@ from minijax.composed.exchange import psend as psend
 from minijax.composed.exchange import ragged_all_to_all as ragged_all_to_all
 from minijax.higher.cond import cond as cond
 from minijax.higher.cond import cond_p as cond_p
+from minijax.higher.cond import platform_dependent as platform_dependent
 from minijax.higher.cond import switch as switch
 from minijax.higher.custom_solve import custom_linear_solve as custom_linear_solve
 from minijax.higher.custom_solve import custom_linear_solve_p as linear_solve_p
 from minijax.higher.fori_loop import fori_loop as fori_loop
 from minijax.higher.mapping import associative_scan as associative_scan
 from minijax.higher.mapping import map as map
-from minijax.higher.platforms import platform_dependent as platform_dependent
 from minijax.higher.reduction import Reduce
 from minijax.higher.reduction import ReduceWindow
 from minijax.higher.reduction import reduce as reduce
@@ -56,6 +54,7 @@ from minijax.higher.scan import scan_p as scan_p
 from minijax.higher.while_loop import while_loop as while_loop
 from minijax.higher.while_loop import while_p as while_p
 from minijax.lax import linalg as linalg
+from minijax.primitives import gather_dims
 from minijax.primitives.barriers import DCESink
 from minijax.primitives.barriers import OptimizationBarrier
 from minijax.primitives.barriers import Stage
@@ -214,7 +213,6 @@ from minijax.primitives.families import Tolerance as _Tolerance
 from minijax.primitives.gather_dims import GatherDimensionNumbers as GatherDimensionNumbers
 from minijax.primitives.gather_dims import GatherScatterMode as GatherScatterMode
 from minijax.primitives.gather_dims import ScatterDimensionNumbers as ScatterDimensionNumbers
-from minijax.primitives.gather_dims import ScatterDimensionNumbers as _ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import _Mode
 from minijax.primitives.gather_scatter import gather as gather
 from minijax.primitives.gather_scatter import gather_p as gather_p
@@ -368,6 +366,22 @@ def dynamic_update_index_in_dim(
 ) -> Array: ...
 reduce_p: Reduce
 reduce_window_p: ReduceWindow
+def approx_max_k(
+    operand: Array,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]: ...
+def approx_min_k(
+    operand: Array,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Array, Array]: ...
 ragged_all_to_all_p: RaggedAllToAll
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
@@ -470,7 +484,7 @@ def scatter(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -480,7 +494,7 @@ def scatter_add(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -490,7 +504,7 @@ def scatter_max(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -500,7 +514,7 @@ def scatter_min(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -510,7 +524,7 @@ def scatter_mul(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -520,7 +534,7 @@ def scatter_sub(
     operand: ArrayLike,
     scatter_indices: ArrayLike,
     updates: ArrayLike,
-    dimension_numbers: _ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,

@@ -10,9 +10,8 @@ minijax.composed.linalg.eigen: EigImplementation EighImplementation eig eig_p ei
 minijax.composed.linalg.lu: householder_product householder_product_p lu lu_p lu_pivots_to_permutation
     lu_pivots_to_permutation_p ormqr ormqr_p qr qr_p
 minijax.composed.linalg.svd: SvdAlgorithm svd svd_p
-minijax.composed.linalg.triangular: cholesky cholesky_p triangular_solve triangular_solve_p tridiagonal_solve
-    tridiagonal_solve_p
-minijax.composed.linalg.updates: cholesky_update cholesky_update_p symmetric_product symmetric_product_p
+minijax.composed.linalg.triangular: cholesky cholesky_p cholesky_update cholesky_update_p symmetric_product
+    symmetric_product_p triangular_solve triangular_solve_p tridiagonal_solve tridiagonal_solve_p
 minijax.composed.linalg.polar: qdwh
 """,
 )

@@ -27,15 +27,15 @@ from minijax.composed.linalg.svd import SvdAlgorithm as SvdAlgorithm
 from minijax.composed.linalg.svd import svd as svd
 from minijax.composed.linalg.svd import svd_p as svd_p
 from minijax.composed.linalg.triangular import Cholesky
+from minijax.composed.linalg.triangular import CholeskyUpdate
+from minijax.composed.linalg.triangular import SymmetricProduct
 from minijax.composed.linalg.triangular import TriangularSolve
 from minijax.composed.linalg.triangular import cholesky as cholesky
+from minijax.composed.linalg.triangular import cholesky_update as cholesky_update
+from minijax.composed.linalg.triangular import symmetric_product as symmetric_product
 from minijax.composed.linalg.triangular import triangular_solve as triangular_solve
 from minijax.composed.linalg.triangular import tridiagonal_solve as tridiagonal_solve
 from minijax.composed.linalg.triangular import tridiagonal_solve_p as tridiagonal_solve_p
-from minijax.composed.linalg.updates import CholeskyUpdate
-from minijax.composed.linalg.updates import SymmetricProduct
-from minijax.composed.linalg.updates import cholesky_update as cholesky_update
-from minijax.composed.linalg.updates import symmetric_product as symmetric_product
 
 __all__ = [
     "EigImplementation", "EighImplementation", "SvdAlgorithm", "cholesky", "cholesky_p", "cholesky_update",
@@ -54,6 +54,6 @@ lu_p: LU
 lu_pivots_to_permutation_p: LUPivotsToPermutation
 ormqr_p: Ormqr
 cholesky_p: Cholesky
-triangular_solve_p: TriangularSolve
 cholesky_update_p: CholeskyUpdate
 symmetric_product_p: SymmetricProduct
+triangular_solve_p: TriangularSolve

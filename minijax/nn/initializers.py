@@ -13,6 +13,7 @@ from minijax import random
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
+from minijax.base.util import named
 from minijax.run.arrays.array import Array, ArrayLike
 
 __all__, __dir__ = listing(
@@ -228,47 +229,22 @@ def variance_scaling(
     return init
 
 
-def glorot_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
-) -> Initializer:
-    """Creates the uniform initializer of Glorot & Bengio, 2010: `variance_scaling(1.0, "fan_avg", "uniform")`."""
-    return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
+def _scaling(name: str, whose: str, scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
+    def maker(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    how = f"`variance_scaling({scale}, {mode!r}, {distribution!r})`".replace("'", '"')
+    return named(maker, name, f"Creates the {name.rpartition('_')[2]} initializer of {whose}: {how}.")
 
 
-def glorot_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
-) -> Initializer:
-    """Creates the normal initializer of Glorot & Bengio: `variance_scaling(1.0, "fan_avg", "truncated_normal")`."""
-    return variance_scaling(1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
-
-
-def lecun_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
-) -> Initializer:
-    """Creates the uniform initializer of LeCun et al., 1998: `variance_scaling(1.0, "fan_in", "uniform")`."""
-    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
-
-
-def lecun_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
-) -> Initializer:
-    """Creates the normal initializer of LeCun et al., 1998: `variance_scaling(1.0, "fan_in", "truncated_normal")`."""
-    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
-
-
-def he_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
-) -> Initializer:
-    """Creates the uniform initializer of He et al., 2015: `variance_scaling(2.0, "fan_in", "uniform")`."""
-    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
-
-
-def he_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
-) -> Initializer:
-    """Creates the normal initializer of He et al., 2015: `variance_scaling(2.0, "fan_in", "truncated_normal")`."""
-    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
-
-
+_GLOROT, _LECUN, _HE = "Glorot & Bengio, 2010", "LeCun et al., 1998", "He et al., 2015"
+glorot_uniform = _scaling("glorot_uniform", _GLOROT, 1.0, "fan_avg", "uniform")
+glorot_normal = _scaling("glorot_normal", _GLOROT, 1.0, "fan_avg", "truncated_normal")
+lecun_uniform = _scaling("lecun_uniform", _LECUN, 1.0, "fan_in", "uniform")
+lecun_normal = _scaling("lecun_normal", _LECUN, 1.0, "fan_in", "truncated_normal")
+he_uniform = _scaling("he_uniform", _HE, 2.0, "fan_in", "uniform")
+he_normal = _scaling("he_normal", _HE, 2.0, "fan_in", "truncated_normal")
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal

@@ -30,7 +30,6 @@ from minijax.numpy.creation import asarray as asarray
 from minijax.numpy.creation import astype as astype
 from minijax.numpy.creation import can_cast as can_cast
 from minijax.numpy.creation import copy as copy
-from minijax.numpy.creation import empty as empty
 from minijax.numpy.creation import empty_like as empty_like
 from minijax.numpy.creation import from_dlpack as from_dlpack
 from minijax.numpy.creation import frombuffer as frombuffer
@@ -39,14 +38,8 @@ from minijax.numpy.creation import full_like as full_like
 from minijax.numpy.creation import iscomplexobj as iscomplexobj
 from minijax.numpy.creation import isrealobj as isrealobj
 from minijax.numpy.creation import ndim as ndim
-from minijax.numpy.creation import ones as ones
-from minijax.numpy.creation import ones_like as ones_like
 from minijax.numpy.creation import shape as shape
 from minijax.numpy.creation import size as size
-from minijax.numpy.creation import zeros as zeros
-from minijax.numpy.creation import zeros_like as zeros_like
-from minijax.numpy.cumulative import cumulative_prod as cumulative_prod
-from minijax.numpy.cumulative import cumulative_sum as cumulative_sum
 from minijax.numpy.custom_rules import i0 as i0
 from minijax.numpy.custom_rules import sinc as sinc
 from minijax.numpy.grids import CClass
@@ -120,6 +113,8 @@ from minijax.numpy.reductions import array_equal as array_equal
 from minijax.numpy.reductions import array_equiv as array_equiv
 from minijax.numpy.reductions import average as average
 from minijax.numpy.reductions import count_nonzero as count_nonzero
+from minijax.numpy.reductions import cumulative_prod as cumulative_prod
+from minijax.numpy.reductions import cumulative_sum as cumulative_sum
 from minijax.numpy.reductions import mean as mean
 from minijax.numpy.reductions import nanmean as nanmean
 from minijax.numpy.reductions import nanstd as nanstd
@@ -267,6 +262,8 @@ from minijax.run.arrays.array import Array
 from minijax.run.arrays.array import Array as ndarray
 from minijax.run.arrays.array import ArrayLike
 from minijax.run.arrays.array import Axis
+from minijax.run.arrays.array import DeviceLike
+from minijax.run.arrays.array import ShardingLike
 from numpy import array_repr as array_repr
 from numpy import array_str as array_str
 from numpy import character as character
@@ -342,47 +339,42 @@ __all__ = [
     "vsplit", "vstack", "where", "zeros", "zeros_like"
 ]
 
-def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
-c_: CClass
-r_: RClass
-def median(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    keepdims: builtins.bool = False,
-) -> Array: ...
-def nanmedian(
-    a: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    keepdims: builtins.bool = False,
-) -> Array: ...
-def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    method: str = 'linear',
-    keepdims: builtins.bool = False,
+def empty(
+    shape: Any,
+    dtype: DTypeLike | None = None,
     *,
-    weights: ArrayLike | None = None,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array: ...
-def quantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: int | tuple[int, ...] | None = None,
-    out: None = None,
-    overwrite_input: builtins.bool = False,
-    method: str = 'linear',
-    keepdims: builtins.bool = False,
+def ones(
+    shape: Any,
+    dtype: DTypeLike | None = None,
     *,
-    weights: ArrayLike | None = None,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def ones_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def zeros(
+    shape: Any,
+    dtype: DTypeLike | None = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
+) -> Array: ...
+def zeros_like(
+    a: Any,
+    dtype: DTypeLike | None = None,
+    shape: Any = None,
+    *,
+    device: DeviceLike | None = None,
+    out_sharding: ShardingLike | None = None,
 ) -> Array: ...
 def all(
     a: ArrayLike,
@@ -428,6 +420,8 @@ def argmin(
     out: None = None,
     keepdims: builtins.bool | None = None,
 ) -> Array: ...
+def cumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
+def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def max(
     a: ArrayLike,
     axis: Axis = None,
@@ -456,6 +450,8 @@ def nanargmin(
     out: None = None,
     keepdims: builtins.bool | None = None,
 ) -> Array: ...
+def nancumprod(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
+def nancumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, out: None = None) -> Array: ...
 def nanmax(
     a: ArrayLike,
     axis: Axis = None,
@@ -533,6 +529,44 @@ def var(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
+) -> Array: ...
+c_: CClass
+r_: RClass
+def median(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    keepdims: builtins.bool = False,
+) -> Array: ...
+def nanmedian(
+    a: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    keepdims: builtins.bool = False,
+) -> Array: ...
+def nanquantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    method: str = 'linear',
+    keepdims: builtins.bool = False,
+    *,
+    weights: ArrayLike | None = None,
+) -> Array: ...
+def quantile(
+    a: ArrayLike,
+    q: ArrayLike,
+    axis: int | tuple[int, ...] | None = None,
+    out: None = None,
+    overwrite_input: builtins.bool = False,
+    method: str = 'linear',
+    keepdims: builtins.bool = False,
+    *,
+    weights: ArrayLike | None = None,
 ) -> Array: ...
 bfloat16: Any
 cdouble: Any

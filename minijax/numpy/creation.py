@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dims, dtypes, errors, tree
 from minijax.base.dims import as_index
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import boundary, hide_frames
 from minijax.base.symbolic.dimension import is_dim
+from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.ir import state
 from minijax.ir.concrete import concrete_or_error
@@ -327,109 +329,51 @@ def _constant(shape: tuple, fill: Any, dtype: Any, weak: bool = False, out_shard
     return moving.filled(shape, convert(fill, dtype, weak), weak_type=weak, sharding=out_sharding)
 
 
-@fused(0)
-def zeros(
-    shape: Any,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Makes an array of zeros.
+def _constants(name: str, fill: int, differs: str = "", **texts: str) -> Callable[..., Array]:
+    def function(
+        shape: Any,
+        dtype: DTypeLike | None = None,
+        *,
+        device: DeviceLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
+        """Makes an array {of}.
 
-    Args:
-      shape: int, or sequence of ints. Dimensions must be static under `jit`; symbolic ones are possible.
-      dtype: dtype of the result, by default the default floating dtype (float32, or float64 with `jax_enable_x64`).
-      device: `Device` or `Sharding` to which the array is committed.
-      out_sharding: sharding of the result, where the mesh has explicit axes.
+        Args:
+          shape: int, or sequence of ints. Dimensions must be static under `jit`; symbolic ones are possible.
+          dtype: dtype of the result, by default the default floating dtype (float32, or float64 with `jax_enable_x64`).
+          device: `Device` or `Sharding` to which the array is committed.
+          out_sharding: sharding of the result, where the mesh has explicit axes.
 
-    Returns:
-      An array of this shape and dtype.
+        Returns:
+          An array of this shape and dtype.
 
-    Raises:
-      TypeError: if a dimension is not a concrete integer, such as a traced value.
+        Raises:
+          TypeError: if a dimension is not a concrete integer, such as a traced value.
 
-    Differences from NumPy:
-      It does not take `order` and `like`.
+        Differences from NumPy:
+          {differs}It does not take `order` and `like`.
 
-    See also: `jax.numpy.zeros_like`, `jax.numpy.ones`, `jax.numpy.full`.
+        See also: `jax.numpy.{name}_like`, {related}.
 
-    Example:
-      >>> jnp.zeros((2, 3))
-      Array([[0., 0., 0.],
-             [0., 0., 0.]], dtype=float32)
-      >>> jnp.zeros(2, dtype=bool)
-      Array([False, False], dtype=bool)
-    """
-    return _filled("zeros", shape, 0, dtype, device, out_sharding)
+        Example:
+          >>> jnp.{name}((2, 3))
+          Array([[{number}., {number}., {number}.],
+                 [{number}., {number}., {number}.]], dtype=float32)
+          >>> jnp.{name}(2, dtype=jnp.int32)
+          Array([{number}, {number}], dtype=int32)
+        """
+        return _filled(name, shape, fill, dtype, device, out_sharding)
 
-
-@fused(0)
-def ones(
-    shape: Any,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Makes an array of ones.
-
-    Args:
-      shape: int, or sequence of ints. Dimensions must be static under `jit`; symbolic ones are possible.
-      dtype: dtype of the result, by default the default floating dtype (float32, or float64 with `jax_enable_x64`).
-      device: `Device` or `Sharding` to which the array is committed.
-      out_sharding: sharding of the result, where the mesh has explicit axes.
-
-    Returns:
-      An array of this shape and dtype.
-
-    Raises:
-      TypeError: if a dimension is not a concrete integer, such as a traced value.
-
-    Differences from NumPy:
-      It does not take `order` and `like`.
-
-    See also: `jax.numpy.ones_like`, `jax.numpy.zeros`, `jax.numpy.full`.
-
-    Example:
-      >>> jnp.ones((2, 3))
-      Array([[1., 1., 1.],
-             [1., 1., 1.]], dtype=float32)
-      >>> jnp.ones(2, dtype=jnp.int32)
-      Array([1, 1], dtype=int32)
-    """
-    return _filled("ones", shape, 1, dtype, device, out_sharding)
+    return named(function, name, filled(function, dict(texts, name=name, number=fill, differs=differs)))
 
 
-def empty(
-    shape: Any,
-    dtype: DTypeLike | None = None,
-    *,
-    device: DeviceLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Makes an array for values that do not matter.
-
-    Args:
-      shape: int, or sequence of ints. Dimensions must be static under `jit`.
-      dtype: dtype of the result, by default the default floating dtype.
-      device: `Device` or `Sharding` to which the array is committed.
-      out_sharding: sharding of the result, where the mesh has explicit axes.
-
-    Returns:
-      An array of this shape and dtype.
-
-    Differences from NumPy:
-      The array holds zeros, since memory of a device is never shown uninitialized. Hence this is not faster than
-      `zeros`. It does not take `order` and `like`.
-
-    See also: `jax.numpy.zeros`, `jax.numpy.empty_like`.
-
-    Example:
-      >>> jnp.empty(3)
-      Array([0., 0., 0.], dtype=float32)
-    """
-    return _filled("empty", shape, 0, dtype, device, out_sharding)
+zeros = fused(0)(_constants("zeros", 0, of="of zeros", related="`jax.numpy.ones`, `jax.numpy.full`"))
+ones = fused(0)(_constants("ones", 1, of="of ones", related="`jax.numpy.zeros`, `jax.numpy.full`"))
+empty = _constants(
+    *("empty", 0, "The array holds zeros, as memory is never shown uninitialized: `zeros` is as fast. "),
+    **dict(of="for values that do not matter", related="`jax.numpy.zeros`"),
+)
 
 
 def full(
@@ -524,74 +468,47 @@ def _inherited_sharding(a: Any, like: Any) -> Any:
     return like.own_sharding if isinstance(a, Tracer) or not (state.is_eager() or isinstance(a, Array)) else None
 
 
-@fused()
-def zeros_like(
-    a: Any,
-    dtype: DTypeLike | None = None,
-    shape: Any = None,
-    *,
-    device: DeviceLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Makes an array of zeros with the shape and dtype of another.
+def _constants_like(name: str, fill: int, related: str) -> Callable[..., Array]:
+    def function(
+        a: Any,
+        dtype: DTypeLike | None = None,
+        shape: Any = None,
+        *,
+        device: DeviceLike | None = None,
+        out_sharding: ShardingLike | None = None,
+    ) -> Array:
+        """Makes an array of {of} with the shape and dtype of another.
 
-    Args:
-      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
-      dtype: dtype to use instead of that of `a`.
-      shape: shape to use instead of that of `a`.
-      device: `Device` or `Sharding` to which the array is committed.
-      out_sharding: sharding of the result, where the mesh has explicit axes.
+        Args:
+          a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
+          dtype: dtype to use instead of that of `a`.
+          shape: shape to use instead of that of `a`.
+          device: `Device` or `Sharding` to which the array is committed.
+          out_sharding: sharding of the result, where the mesh has explicit axes.
 
-    Returns:
-      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
+        Returns:
+          An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
 
-    Differences from NumPy:
-      It does not take `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
+        Differences from NumPy:
+          It does not take `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
 
-    See also: `jax.numpy.zeros`, `jax.numpy.ones_like`, `jax.numpy.full_like`.
+        See also: `jax.numpy.{of}`, `jax.numpy.{related}`, `jax.numpy.full_like`.
 
-    Example:
-      >>> jnp.zeros_like(jnp.arange(3))
-      Array([0, 0, 0], dtype=int32)
-      >>> jnp.zeros_like(jnp.arange(3), dtype=float, shape=(1, 2))
-      Array([[0., 0.]], dtype=float32)
-    """
-    return _like("jnp.zeros_like", a, 0, dtype, shape, device, out_sharding)
+        Example:
+          >>> jnp.{of}_like(jnp.arange(3))
+          Array([{number}, {number}, {number}], dtype=int32)
+          >>> jnp.{of}_like(jnp.arange(3), dtype=float, shape=(1, 2))
+          Array([[{number}., {number}.]], dtype=float32)
+        """
+        return _like(label, a, fill, dtype, shape, device, out_sharding)
+
+    label = f"jnp.{name}"
+    texts = dict(of=name.removesuffix("_like"), number=fill, related=related)
+    return fused()(named(function, name, filled(function, texts)))
 
 
-@fused()
-def ones_like(
-    a: Any,
-    dtype: DTypeLike | None = None,
-    shape: Any = None,
-    *,
-    device: DeviceLike | None = None,
-    out_sharding: ShardingLike | None = None,
-) -> Array:
-    """Makes an array of ones with the shape and dtype of another.
-
-    Args:
-      a: array, number, or object with a shape and a dtype, such as a `jax.ShapeDtypeStruct`. Only these are read.
-      dtype: dtype to use instead of that of `a`.
-      shape: shape to use instead of that of `a`.
-      device: `Device` or `Sharding` to which the array is committed.
-      out_sharding: sharding of the result, where the mesh has explicit axes.
-
-    Returns:
-      An array. It is sharded as `a` is, unless `shape`, `device` or `out_sharding` is given.
-
-    Differences from NumPy:
-      It does not take `order` and `subok`. The type is weak if that of `a` is and no dtype is given.
-
-    See also: `jax.numpy.ones`, `jax.numpy.zeros_like`, `jax.numpy.full_like`.
-
-    Example:
-      >>> jnp.ones_like(jnp.arange(3))
-      Array([1, 1, 1], dtype=int32)
-      >>> jnp.ones_like(jnp.arange(3), dtype=float, shape=(1, 2))
-      Array([[1., 1.]], dtype=float32)
-    """
-    return _like("jnp.ones_like", a, 1, dtype, shape, device, out_sharding)
+zeros_like = _constants_like("zeros_like", 0, "ones_like")
+ones_like = _constants_like("ones_like", 1, "zeros_like")
 
 
 def empty_like(

@@ -10,7 +10,9 @@ minijax.numpy.contractions: cross einsum einsum_path inner kron matvec outer ten
 minijax.numpy.creation: array asarray astype can_cast copy empty empty_like from_dlpack frombuffer full full_like
     iscomplexobj isrealobj ndim ones ones_like shape size zeros zeros_like
 minijax.numpy.ranges: arange eye fromfunction geomspace identity indices linspace logspace meshgrid tri tril triu
-minijax.numpy.cumulative: cumprod cumsum cumulative_prod cumulative_sum nancumprod nancumsum
+minijax.numpy.reductions: all allclose amax=max amin=min any argmax argmin array_equal array_equiv average
+    count_nonzero cumprod cumsum cumulative_prod cumulative_sum max mean min nanargmax nanargmin nancumprod nancumsum
+    nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum var
 minijax.numpy.samples: corrcoef cov gradient interp trapezoid unwrap
 minijax.numpy.grids: c_ diag_indices_from mask_indices mgrid ogrid packbits r_ ravel_multi_index tril_indices_from
     triu_indices_from unpackbits unravel_index
@@ -22,9 +24,6 @@ minijax.numpy.placing: apply_along_axis apply_over_axes choose fill_diagonal ins
 minijax.numpy.products: dot matmul
 minijax.numpy.quantiles: bincount digitize histogram histogram2d histogram_bin_edges histogramdd median nanmedian
     nanpercentile nanquantile percentile quantile
-minijax.numpy.reductions: all allclose amax=max amin=min any argmax argmin array_equal array_equiv average
-    count_nonzero max mean min nanargmax nanargmin nanmax nanmean nanmin nanprod nanstd nansum nanvar prod ptp std sum
-    var
 minijax.numpy.scalars: bfloat16 bool=bool_ bool_ cdouble complex128 complex64 complex_ csingle double float16
     float32 float4_e2m1fn float64 float6_e2m3fn float6_e3m2fn float8_e3m4 float8_e4m3 float8_e4m3b11fnuz
     float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float_ int1 int16 int2 int32 int4 int64

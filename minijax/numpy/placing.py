@@ -16,10 +16,10 @@ from minijax.indexing.language import Options
 from minijax.ir.types import typeof
 from minijax.numpy import creation, grids, ranges, reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import concrete, value, values
-from minijax.numpy.cumulative import cumsum
+from minijax.numpy.reductions import cumsum
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives import moving, structural
-from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS
+from minijax.primitives.gather_dims import PROMISE_IN_BOUNDS
 from minijax.primitives.promote import check_out
 from minijax.run.arrays.array import Array, ArrayLike
 

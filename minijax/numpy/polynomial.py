@@ -13,7 +13,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher import scan
 from minijax.ir.trace import Tracer
 from minijax.ir.types import typeof
-from minijax.numpy import contractions, linalg, matrices, products, reductions, shaping, signal, taking, ufuncs
+from minijax.numpy import contractions, linalg, products, reductions, shaping, signal, taking, ufuncs
 from minijax.numpy.creation import array, asarray, full, ones, zeros
 from minijax.numpy.ranges import arange
 from minijax.primitives.promote import arrays, promote_dtypes, promote_dtypes_inexact
@@ -168,7 +168,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     (zs,) = _inexact("poly", seq_of_zeros)
     zs = shaping.atleast_1d(zs)
     if zs.ndim == 2 and zs.shape[0] == zs.shape[1] and zs.size:
-        zs = matrices.eigvals(zs)
+        zs = linalg.eigvals(zs)
     if zs.ndim != 1:
         raise ValueError(f"poly: input must be 1d or non-empty square 2d array, got shape {zs.shape}")
     if not zs.size:
@@ -214,7 +214,7 @@ def _roots_no_zeros(p: Any) -> Any:
     if p.size < 2:
         return array(np.empty(0, dtypes.to_complex_dtype(p.dtype)))
     companion = taking.diag(ones((p.size - 2,), p.dtype), -1)
-    return matrices.eigvals(companion.at[0, :].set(-p[1:] / p[0]))
+    return linalg.eigvals(companion.at[0, :].set(-p[1:] / p[0]))
 
 
 @jitted("_roots_with_zeros")

@@ -17,7 +17,7 @@ from minijax.base.util import named
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, taking, ufuncs
+from minijax.numpy import reductions, searching, shaping, subscripts, taking, ufuncs
 from minijax.numpy.creation import asarray, concrete, ones_like, value, values, zeros
 from minijax.numpy.ranges import linspace
 from minijax.numpy.reductions import any as any_of, canonical_axes, sum as sum_of
@@ -166,7 +166,7 @@ def _inverted_cdf(a: Any, weights: Any, q: Any, axis: int, keepdims: bool, skips
     zeros = structural.full_like(weights, 0)
     is_invalid, is_nan = lax.bitwise_or(lax.lt(weights, zeros), lax.ne(weights, weights)), lax.ne(a, a)
     skipped = lax.bitwise_or(is_invalid, is_nan)
-    reached = cumulative.cumsum(lax.select(skipped, zeros, weights), axis)
+    reached = reductions.cumsum(lax.select(skipped, zeros, weights), axis)
     total = structural.index_in_dim(reached, -1, axis, keepdims)
     rank = typeof(total).ndim
     total = moving.expand_dims(total, front)

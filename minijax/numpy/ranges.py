@@ -17,18 +17,7 @@ from minijax.base.symbolic.dimension import Dim, is_dim, is_int, max_dim
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import ufuncs
-from minijax.numpy.creation import (
-    arraylike,
-    asarray,
-    astype,
-    concrete,
-    placed,
-    placed_or_recorded,
-    traced_sharding,
-    value,
-    values,
-)
+from minijax.numpy import creation, ufuncs
 from minijax.primitives import counting, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert, scalar_as
 from minijax.primitives.promote import promote_shapes
@@ -88,10 +77,10 @@ def arange(
     else:
         step = 1 if step is None else step
         size = _symbolic_length(first, end, step)
-    requested = traced_sharding("jnp.arange", out_sharding, (size,))
+    requested = creation.traced_sharding("jnp.arange", out_sharding, (size,))
     numbers = _range(first, step, size, dtype, requested)
     device = client.single_device_sharding(device) if isinstance(device, client.Device) else device
-    return placed_or_recorded(numbers, device, "jnp.arange", None if requested else out_sharding)
+    return creation.placed_or_recorded(numbers, device, "jnp.arange", None if requested else out_sharding)
 
 
 def _static_bounds(start: Any, stop: Any, step: Any) -> list:
@@ -144,7 +133,7 @@ def _static_bound(name: str, x: Any) -> Any:
     """An argument of `arange` as a concrete real number. Raises TypeError or ValueError for another value."""
     if x is None or not is_int(x):
         return x
-    x = concrete(x, "arange", name)
+    x = creation.concrete(x, "arange", name)
     if isinstance(x, Sequence):
         raise TypeError(f"arange requires ndarray, scalar, or None arguments, got {name}={x!r}")
     if np.ndim(x):
@@ -210,15 +199,21 @@ def linspace(
       (Array([0. , 2.5, 5. , 7.5], dtype=float32), Array(2.5, dtype=float32))
     """
     if type(num) is not int:
-        num = as_index(concrete(num, "linspace", "num"))
+        num = as_index(creation.concrete(num, "linspace", "num"))
     if num < 0:
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
-    start, stop = arraylike("linspace", start, stop)
+    start, stop = creation.arraylike("linspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "linspace")
     samples = _linspace(
-        start, stop, num, bool(endpoint), bool(retstep), dtype, operator.index(concrete(axis, "linspace", "axis"))
+        start,
+        stop,
+        num,
+        bool(endpoint),
+        bool(retstep),
+        dtype,
+        operator.index(creation.concrete(axis, "linspace", "axis")),
     )
-    return (placed(samples[0], device), samples[1]) if retstep else placed(samples, device)
+    return (creation.placed(samples[0], device), samples[1]) if retstep else creation.placed(samples, device)
 
 
 def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
@@ -226,7 +221,7 @@ def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
     result = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else dtype
     result = dtypes.canonicalize_dtype(result)
     computed = dtypes.to_inexact_dtype(result)
-    return astype(start, computed), astype(stop, computed), computed, result
+    return creation.astype(start, computed), creation.astype(stop, computed), computed, result
 
 
 @jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
@@ -282,8 +277,8 @@ def logspace(
       >>> jnp.logspace(0, 2, 3).round(3)
       Array([  1.     ,  10.     , 100.00001], dtype=float32)
     """
-    num = operator.index(concrete(num, "logspace", "num"))
-    start, stop, base = arraylike("logspace", start, stop, base)
+    num = operator.index(creation.concrete(num, "logspace", "num"))
+    start, stop, base = creation.arraylike("logspace", start, stop, base)
     dtype = dtypes.requested_dtype(dtype, "logspace")
     return _logspace(start, stop, base, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
 
@@ -313,8 +308,8 @@ def geomspace(
     arrays that broadcast, with the sequences along `axis`. `num` is static. The dtype is by default the floating one
     that the arguments promote to.
     """
-    num = operator.index(concrete(num, "geomspace", "num"))
-    start, stop = arraylike("geomspace", start, stop)
+    num = operator.index(creation.concrete(num, "geomspace", "num"))
+    start, stop = creation.arraylike("geomspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "geomspace")
     return _geomspace(start, stop, num=num, endpoint=bool(endpoint), dtype=dtype, axis=operator.index(axis))
 
@@ -342,7 +337,7 @@ def _diagonal_mask(n: int, m: int, k: Any) -> Any:
     if isinstance(k, int):
         bounds = np.iinfo(int_type)
         k = int_type.type(min(max(k, bounds.min), bounds.max))
-    (k,) = arraylike("eye", k)
+    (k,) = creation.arraylike("eye", k)
     aval = typeof(k)
     if aval.shape or not dtypes.issubdtype(aval.dtype, np.integer):
         raise ValueError(f"eye: k must be a scalar integer; got {k}")
@@ -393,7 +388,7 @@ def eye(
     n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
     if n < 0 or m < 0:
         raise ValueError(f"eye: negative dimensions are not allowed, got {N} and {M}")
-    return placed_or_recorded(convert(_diagonal_mask(n, m, k), dtype), device)
+    return creation.placed_or_recorded(convert(_diagonal_mask(n, m, k), dtype), device)
 
 
 def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:
@@ -420,7 +415,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
 
 def _triangle(name: str, m: Any, k: int, lower: bool) -> Any:
-    m = value(name, m)
+    m = creation.value(name, m)
     if m.ndim < 2:
         raise ValueError(f"Argument to jax.numpy.{name} must be at least 2D, got shape {m.shape}")
     aval = typeof(m)
@@ -495,7 +490,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: 
       Array([[10, 10, 10],
              [20, 20, 20]], dtype=int32)
     """
-    args = list(values("meshgrid", *xi))
+    args = list(creation.values("meshgrid", *xi))
     if not copy:
         raise ValueError("jax.numpy.meshgrid only supports copy=True")
     if indexing not in ("xy", "ij"):
@@ -523,7 +518,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
     grids = [broadcast_along(counting.iota(dtype, n), i, shape, sparse) for i, n in enumerate(shape)]
     if sparse:
         return tuple(grids)
-    return structural.stack(grids, 0) if grids else asarray(np.zeros(0, dtype))
+    return structural.stack(grids, 0) if grids else creation.asarray(np.zeros(0, dtype))
 
 
 def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float, **kwargs: Any) -> Array:

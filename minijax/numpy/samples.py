@@ -13,7 +13,7 @@ from minijax.base.dtypes import DTypeLike
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
-from minijax.numpy import cumulative, products, reductions, searching, shaping, taking, ufuncs
+from minijax.numpy import products, reductions, searching, shaping, taking, ufuncs
 from minijax.numpy.creation import array, asarray, full, value, values
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import complex as from_parts
@@ -146,7 +146,7 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
     corrections = where(ufuncs.absolute(jumps) < limit, 0, wrapped - jumps)
     first = slice_in_dim(p, 0, 1, axis=axis)
     rest = slice_in_dim(p, 1, None, axis=axis)
-    return shaping.concatenate((first, rest + cumulative.cumsum(corrections, axis)), axis)
+    return shaping.concatenate((first, rest + reductions.cumsum(corrections, axis)), axis)
 
 
 def interp(

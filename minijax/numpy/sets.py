@@ -12,7 +12,7 @@ from minijax.base import dtypes
 from minijax.composed.arrays.selecting import where
 from minijax.dispatch.jitted import jitted
 from minijax.indexing.language import PLAIN
-from minijax.numpy import cumulative, reductions, searching, shaping, subscripts, ufuncs
+from minijax.numpy import reductions, searching, shaping, subscripts, ufuncs
 from minijax.numpy.creation import asarray, full, value, values
 from minijax.numpy.taking import known, nonzero
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sort as lax_sort
@@ -117,7 +117,7 @@ def _distinct_values(aux: Any, mask: Any, at: Any, size: int | None, fill_value:
 
 def _inverse(mask: Any, order: Any) -> Any:
     """The index among the distinct slices of each slice; `order` sorts the slices, and `mask` marks new ones."""
-    rank = lax.sub(cumulative.cumsum(mask), const_like(order, 1))
+    rank = lax.sub(reductions.cumsum(mask), const_like(order, 1))
     return _put(moving.filled(mask.shape, 0, dtypes.default_int_dtype()), order, rank, "set")
 
 

@@ -12,16 +12,16 @@ import numpy as np
 from minijax.base import dims, dtypes, errors
 from minijax.base.dims import as_index
 from minijax.base.symbolic.dimension import Dim, is_symbolic_dim, max_dim
+from minijax.composed.arrays.index_in_dim import along
 from minijax.composed.arrays.selecting import where as choose, where_arrays
-from minijax.composed.arrays.take_along import along
 from minijax.dispatch.jitted import jitted
-from minijax.higher.platforms import platform_dependent
+from minijax.higher.cond import platform_dependent
 from minijax.indexing.language import Options
 from minijax.indexing.reading import from_front
 from minijax.ir.concrete import concrete_value
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import creation, cumulative, ranges, searching, shaping, subscripts
+from minijax.numpy import creation, ranges, reductions, searching, shaping, subscripts
 from minijax.numpy.contractions import einsum
 from minijax.numpy.creation import arraylike, concrete, value, values
 from minijax.numpy.ufuncs import add, clip, equal, floor_divide, less, remainder
@@ -32,7 +32,7 @@ from minijax.primitives import counting, elementwise as lax, gather_scatter, mov
 from minijax.primitives.convert import convert, copy_p, scalar_as
 from minijax.primitives.dot import Precision, dot
 from minijax.primitives.families import const_like
-from minijax.primitives.gather_scatter import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
+from minijax.primitives.gather_dims import PROMISE_IN_BOUNDS, GatherDimensionNumbers, GatherScatterMode
 from minijax.primitives.promote import arrays, check_arraylike, check_out
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
@@ -454,9 +454,9 @@ def nonzero(
         raise ValueError(f"nonzero: fill_value must be a scalar or a tuple of length {a.ndim}; got {fill_value}")
     if a.size == 0 or size == 0:
         return tuple(creation.full((size,), 0 if f is None else f, int_type) for f in fills)
-    ends = cumulative.cumsum(mask)
+    ends = reductions.cumsum(mask)
     tally = moving.filled((size,), 0, int_type)
-    flat = cumulative.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
+    flat = reductions.cumsum(subscripts.update(tally, clip(ends, 0), int_type.type(1), "add"))
     places_by_axis = [
         remainder(floor_divide(flat, scalar_as(math.prod(a.shape[i + 1 :]), int_type)), n)
         for i, n in enumerate(a.shape)
@@ -633,8 +633,8 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
         return take(a, creation.zeros(0, np.int32), axis)
     if not counts.shape[0]:
         return a
-    starts = cumulative.cumsum(shaping.roll(counts, 1).at[0].set(0))
-    index_of_copy = cumulative.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
+    starts = reductions.cumsum(shaping.roll(counts, 1).at[0].set(0))
+    index_of_copy = reductions.cumsum(creation.zeros(total, np.int32).at[starts].add(1))
     return take(a, index_of_copy - 1, axis)
 
 

@@ -17,7 +17,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.higher.fori_loop import fori_loop
 from minijax.higher.scan import scan
 from minijax.ir.types import ShapedArray, typeof
-from minijax.numpy import cumulative, custom_rules, reductions, taking, ufuncs, vectorizing
+from minijax.numpy import custom_rules, reductions, taking, ufuncs, vectorizing
 from minijax.numpy.creation import asarray, astype, zeros
 from minijax.numpy.shaping import append, broadcast_to, expand_dims, moveaxis, ravel
 from minijax.numpy.subscripts import getitem, update
@@ -332,9 +332,9 @@ if TYPE_CHECKING:
 _AND, _OR = lax_reduce.reduce_and, lax_reduce.reduce_or
 _XOR = lax_reduce.reduce_xor
 
-add: BinaryUfunc = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=cumulative.cumsum, at=_updating("add"))
+add: BinaryUfunc = _ufunc(ufuncs.add, 2, 0, reductions.SUM, accumulate=reductions.cumsum, at=_updating("add"))
 multiply: BinaryUfunc = _ufunc(
-    ufuncs.multiply, 2, 1, reductions.PROD, accumulate=cumulative.cumprod, at=_updating("multiply")
+    ufuncs.multiply, 2, 1, reductions.PROD, accumulate=reductions.cumprod, at=_updating("multiply")
 )
 subtract: BinaryUfunc = _ufunc(ufuncs.subtract, at=_updating("subtract"))
 negative: UnaryUfunc = _ufunc(ufuncs.negative, 1)

@@ -11,8 +11,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.util import named
-from minijax.composed.arrays.division import float_divmod, floor_divide, remainder
-from minijax.composed.arrays.selecting import where
+from minijax.composed.arrays.selecting import float_divmod, floor_divide, remainder, where
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.numpy.ufunc_texts import described

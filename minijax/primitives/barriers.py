@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from minijax.base import dtypes, tree
+from minijax.hlo.emitter import metadata_attributes
 from minijax.ir.effects import (
     Effect,
     control_flow_allowed_effects,
     custom_derivatives_allowed_effects,
     lowerable_effects,
 )
-from minijax.ir.primitive import Primitive
+from minijax.ir.primitive import Linear1, Primitive
 from minijax.ir.types import Zero, token_type, typeof
 from minijax.primitives.moving import as_array_or_constant
 from minijax.primitives.zeros import instantiate
@@ -147,3 +148,31 @@ def after_all(*operands: Any) -> Any:
 def stage(x: ArrayLike, /) -> Array:
     """Returns `x` as an array; while a function is traced, as a value in its jaxpr."""
     return stage_p.bind(x)
+
+
+class XlaMetadataValue(Linear1):
+    """The identity; the operation that computes the operand gets frontend attributes."""
+
+    name = "xla_metadata_value"
+
+    def infer(self, x, *, xla_metadata_kvs):
+        return [x]
+
+    def lower(self, e, ins, outs, x, *, xla_metadata_kvs):
+        e.tag([x], metadata_attributes(xla_metadata_kvs), constants=True)
+        return [x]
+
+    def transposed(self, ct, aval, *, xla_metadata_kvs):
+        return ct
+
+    def batch(self, axis, operands, dims, **params):
+        return self.bind_all(operands, params), dims
+
+
+xla_metadata_value_p: Primitive = XlaMetadataValue()
+
+
+def tagged(x: Any, metadata: dict[str, Any]) -> Any:
+    """Attaches metadata to the operations that compute the leaves of `x`."""
+    pairs = tuple(sorted(metadata.items()))
+    return tree.tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, xla_metadata_kvs=pairs), x)

@@ -21,7 +21,7 @@ from minijax.ir.result_types import vma_rule
 from minijax.ir.rules import no_lowering
 from minijax.ir.trace import Tracer
 from minijax.ir.types import ShapedArray, typeof, varying_axes
-from minijax.primitives import moving
+from minijax.primitives import moving, varying
 from minijax.primitives.convert import convert, strong
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.dynamic_slice import dynamic_slice_in_dim
@@ -30,16 +30,6 @@ from minijax.primitives.families import ANY, check_kinds, const_like, scalar_lik
 from minijax.primitives.moving import move_axis, reduced_aval
 from minijax.primitives.reduce import reduce_max_p, reduce_min_p
 from minijax.primitives.structural import collapse, index_in_dim, inserted, resized, squeeze
-from minijax.primitives.varying import (
-    Groups,
-    cast_to_vary,
-    check_summable,
-    device_groups,
-    manual_state,
-    names_of,
-    psum_invariant_p,
-    unreduced_psum_p,
-)
 from minijax.primitives.zeros import ZeroJvp, zeros_like_aval
 from minijax.run.arrays.array import Array
 
@@ -51,11 +41,11 @@ class Named(Primitive):
     caches_types = False  # result types may depend on the sizes of the named axes
 
     def names_axis(self, params):
-        return names_of(params["axis_name"])
+        return varying.names_of(params["axis_name"])
 
     def is_over_batch_axis(self, axis: Any, axis_name: Any) -> bool:
         """Returns whether this collective runs over the batch axis. Raises NotImplementedError if over others too."""
-        names = names_of(axis_name)
+        names = varying.names_of(axis_name)
         if axis.name not in names:
             return False
         if len(names) > 1:
@@ -65,7 +55,7 @@ class Named(Primitive):
 
 def _pvary(x: Any, axis_name: Any) -> Any:
     """Casts `x` to vary over those named axes that are manual mesh axes (inside shard_map with check_vma)."""
-    return cast_to_vary(x, frozenset(names_of(axis_name)).intersection(state.thread.manual))
+    return varying.cast_to_vary(x, frozenset(varying.names_of(axis_name)).intersection(state.thread.manual))
 
 
 # ---- reductions -------------------------------------------------------------------------------------
@@ -94,12 +84,12 @@ class AllReduce(Linear1):
 
     def lower(self, e, ins, outs, x, *, axes, axis_index_groups):
         positions, names = _positions(axes), self.names_axis({"axes": axes})
-        check_summable(self.name, ins[0], ValueError if positions and type(self) is PExtremum else TypeError)
+        varying.check_summable(self.name, ins[0], ValueError if positions and type(self) is PExtremum else TypeError)
         if positions:
             (x,) = cast("Any", self.reduction).lower(e, ins, outs, x, axes=positions, **self.how)
         if not names:
             return [x]
-        groups = device_groups(e, self, names, axis_index_groups)
+        groups = varying.device_groups(e, self, names, axis_index_groups)
         return [e.all_reduce(x, outs[0], groups, cast("Any", self.reduction).reducer(e, ins[0].dtype))]
 
     def batch(self, axis, operands, dims, *, axes, axis_index_groups):
@@ -192,7 +182,7 @@ class AllGather(LinearNamed):
         return [x.update(shape=shape)]
 
     def lower(self, e, ins, outs, x, *, all_gather_dimension, axis_name, axis_index_groups, axis_size, tiled):
-        groups, (aval,) = device_groups(e, self, axis_name, axis_index_groups), ins
+        groups, (aval,) = varying.device_groups(e, self, axis_name, axis_index_groups), ins
         if not tiled:
             at = all_gather_dimension
             expanded = aval.update(shape=inserted(aval.shape, at, 1))
@@ -222,10 +212,12 @@ class UngroupedCollective(LinearNamed):
     result_state: str | None = None
 
     def vma_rule(self, avals, params):
-        return avals[0].manual_axis_type.moved(names_of(params["axis_name"]), self.input_state, self.result_state)
+        return avals[0].manual_axis_type.moved(
+            varying.names_of(params["axis_name"]), self.input_state, self.result_state
+        )
 
     def infer(self, x, **params):
-        manual = frozenset(names_of(params["axis_name"])).intersection(state.thread.manual)
+        manual = frozenset(varying.names_of(params["axis_name"])).intersection(state.thread.manual)
         if not manual <= getattr(x.manual_axis_type, self.input_state):
             raise ValueError(
                 f"{self.name} only accepts inputs that are {self.input_state} over {set(manual)}. Got {x.text}"
@@ -273,7 +265,7 @@ class ReduceScatter(LinearNamed):
         return [x.update(shape=(*x.shape[:at], *parts, *x.shape[at + 1 :]))]
 
     def lower(self, e, ins, outs, x, *, scatter_dimension, axis_name, axis_index_groups, axis_size, tiled):
-        groups, (out,) = device_groups(e, self, axis_name, axis_index_groups), outs
+        groups, (out,) = varying.device_groups(e, self, axis_name, axis_index_groups), outs
         if tiled:
             return [e.reduce_scatter(x, ins[0], out, scatter_dimension, groups, "add")]
         at = scatter_dimension
@@ -316,7 +308,7 @@ class AllToAll(LinearNamed):
         return [x.update(shape=tuple(shape), weak_type=False)]
 
     def lower(self, e, ins, outs, x, *, axis_name, split_axis, concat_axis, axis_index_groups, tiled):
-        groups = device_groups(e, self, axis_name, axis_index_groups)
+        groups = varying.device_groups(e, self, axis_name, axis_index_groups)
         return [e.all_to_all(x, ins[0], outs[0], split_axis, concat_axis, groups.shape[1], groups)]
 
     def transposed(self, ct, aval, *, split_axis, concat_axis, **params):
@@ -326,7 +318,7 @@ class AllToAll(LinearNamed):
         return {**params, **{name: params[name] + (d <= params[name]) for name in ("split_axis", "concat_axis")}}, d
 
     def batch(self, axis, operands, dims, **params):
-        names = names_of(params["axis_name"])
+        names = varying.names_of(params["axis_name"])
         if len(names) == 1 or axis.name not in names or params["axis_index_groups"] is not None:
             return super().batch(axis, operands, dims, **params)
         return [self._over_batch_axis(names, axis, operands[0], dims[0], **params)], [0]
@@ -364,7 +356,7 @@ class PPermute(LinearNamed):
     def lower(self, e, ins, outs, x, *, axis_name, perm):
         if any(len({*side}) < len(side) for side in zip(*perm, strict=True)):
             raise ValueError(f"ppermute sources and destinations must be unique, got {perm}.")
-        rows = device_groups(e, self, axis_name)
+        rows = varying.device_groups(e, self, axis_name)
         return [e.collective_permute(x, ins[0], [(row[a], row[b]) for row in rows for a, b in perm])]
 
     def transposed(self, ct, aval, *, axis_name, perm):
@@ -388,11 +380,11 @@ class PBroadcast(LinearNamed):
     def lower(self, e, ins, outs, x, *, axis_name, source):
         if e.platform not in ("cuda", "rocm"):
             no_lowering(self, e.platform)
-        rows = device_groups(e, self, axis_name)
+        rows = varying.device_groups(e, self, axis_name)
         return [e.collective_broadcast(x, ins[0], [[row[source], *row[:source], *row[source + 1 :]] for row in rows])]
 
     def transposed(self, ct, aval, *, axis_name, source):
-        total = psum_p.bind(ct, axes=names_of(axis_name), axis_index_groups=None)
+        total = psum_p.bind(ct, axes=varying.names_of(axis_name), axis_index_groups=None)
         chosen = eq(axis_index(axis_name), np.int32(source))
         return select(moving.broadcast_in_dim(chosen, aval.shape, ()), total, zeros_like_aval(typeof(total)))
 
@@ -409,13 +401,13 @@ class AxisIndex(Named, ZeroJvp):
         return [ShapedArray((), np.dtype(np.int32))]
 
     def vma_rule(self, avals, params):
-        names = names_of(params["axis_name"])
+        names = varying.names_of(params["axis_name"])
         if config.remove_size_one_mesh_axis_from_type.value:
             names = [name for name in names if state.axis_size(name) > 1]
         return vma_rule(self, avals, params, frozenset(names).intersection(state.thread.manual))
 
     def lower(self, e, ins, outs, *, axis_name):
-        device_groups(e, self, axis_name)
+        varying.device_groups(e, self, axis_name)
         mesh = e.manual[0]
         return e.fully_manual([], [], outs, lambda: [e.index_along_mesh_axis(mesh, axis_name, outs[0])])
 
@@ -451,10 +443,10 @@ def axis_size(axis_name: Hashable) -> int:
 @boundary
 def size_of_axes(axis_name: Hashable, function: str) -> int:
     """As `axis_size`; an error names the calling `function`."""
-    return prod(state.axis_size(name, function) for name in names_of(axis_name))
+    return prod(state.axis_size(name, function) for name in varying.names_of(axis_name))
 
 
-def _check_groups(groups: Any) -> Groups:
+def _check_groups(groups: Any) -> varying.Groups:
     if groups is None:
         return None
     groups = tuple(tuple(map(int, group)) for group in groups)
@@ -465,7 +457,7 @@ def _check_groups(groups: Any) -> Groups:
 
 
 @boundary
-def _group_size(axis_name: Any, groups: Groups, function: str, must_be_equal: bool = True) -> int:
+def _group_size(axis_name: Any, groups: varying.Groups, function: str, must_be_equal: bool = True) -> int:
     """The size of the first group. Raises ValueError if `must_be_equal` and the groups differ in size."""
     size = size_of_axes(axis_name, function)
     if groups is None:
@@ -480,12 +472,12 @@ def _group_params(function: str, axis_name: Any, groups: Any, tiled: bool) -> di
     """The parameters that all_gather and reduce_scatter share."""
     groups = _check_groups(groups)
     size = _group_size(axis_name, groups, function)
-    return dict(axis_index_groups=groups, axis_name=names_of(axis_name), axis_size=size, tiled=tiled)
+    return dict(axis_index_groups=groups, axis_name=varying.names_of(axis_name), axis_size=size, tiled=tiled)
 
 
 def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> Any:
     groups = _check_groups(groups)
-    axes = names_of(axis_name)
+    axes = varying.names_of(axis_name)
     size_of_axes(tuple([name for name in axes if not isinstance(name, int)]), primitive.name)
 
     def one(leaf):
@@ -496,11 +488,11 @@ def _reduce_all(primitive: AllReduce, x: Any, axis_name: Any, groups: Any) -> An
         typed = primitive is psum_p and state.thread.manual and set(axes) <= set(state.thread.manual)
         if typed and groups is not None:
             raise NotImplementedError("psum: axis_index_groups under shard_map with check_vma=True")
-        if primitive is psum_p and manual_state("psum", leaf, axes) == "unreduced":
-            return unreduced_psum_p.bind(leaf, axes=axes)
+        if primitive is psum_p and varying.manual_state("psum", leaf, axes) == "unreduced":
+            return varying.unreduced_psum_p.bind(leaf, axes=axes)
         leaf = _pvary(leaf, axes)
         if typed:
-            return psum_invariant_p.bind(leaf, axes=axes)
+            return varying.psum_invariant_p.bind(leaf, axes=axes)
         return primitive.bind(leaf, axes=axes, axis_index_groups=groups)
 
     return tree.tree_map(one, x)
@@ -531,7 +523,7 @@ def psum(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
         Array([0.25, 0.25, 0.5 ], dtype=float32)
     """
     leaves = tree.tree_leaves(x)
-    has_positions = any(isinstance(a, int) for a in names_of(axis_name))
+    has_positions = any(isinstance(a, int) for a in varying.names_of(axis_name))
     if not has_positions and not any(isinstance(leaf, Tracer) for leaf in leaves):
         size = _group_size(axis_name, _check_groups(axis_index_groups), "psum", must_be_equal=False)
         return tree.tree_map(lambda leaf: _times_axis_size(leaf, size), x)
@@ -642,7 +634,7 @@ def psum_scatter(
 
     def one(leaf):
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim)
-        if manual_state("psum_scatter", leaf, axis_name) != "unreduced":
+        if varying.manual_state("psum_scatter", leaf, axis_name) != "unreduced":
             return reduce_scatter_p.bind(_pvary(leaf, axis_name), scatter_dimension=at, **how)
         if axis_index_groups is not None:
             raise NotImplementedError("psum_scatter: axis_index_groups of an unreduced value")
@@ -699,7 +691,7 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     size_of_axes(axis_name, "ppermute")
     pairs = tuple((int(a), int(b)) for a, b in perm)
     return tree.tree_map(
-        lambda leaf: ppermute_p.bind(_pvary(leaf, axis_name), axis_name=names_of(axis_name), perm=pairs), x
+        lambda leaf: ppermute_p.bind(_pvary(leaf, axis_name), axis_name=varying.names_of(axis_name), perm=pairs), x
     )
 
 
@@ -720,7 +712,7 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     size_of_axes(axis_name, "pbroadcast")
 
     def one(leaf):
-        missing = frozenset(names_of(axis_name)).intersection(state.thread.manual) - varying_axes(typeof(leaf))
+        missing = frozenset(varying.names_of(axis_name)).intersection(state.thread.manual) - varying_axes(typeof(leaf))
         if missing:
             raise ValueError(
                 f"pbroadcast must be applied to a device-varying type, but {typeof(leaf).str_short()} does not vary "

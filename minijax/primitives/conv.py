@@ -18,18 +18,9 @@ from minijax.hlo.verbs.linalg import ConvWindow
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import check_divides, joined_entry
 from minijax.partition.meshes import axes_of
-from minijax.primitives import moving
+from minijax.primitives import dot, moving
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import eye
-from minijax.primitives.dot import (
-    Precision,
-    PrecisionLike,
-    Product,
-    canonical_precision,
-    dot_general,
-    permute_axes,
-    precision_pair,
-)
 from minijax.primitives.families import ANY, COMPLEX, FLOAT, REAL, check_kinds, check_same_dtypes
 from minijax.primitives.moving import divide_axis
 from minijax.primitives.sharding import cotangent_sharding, requested_sharding
@@ -57,7 +48,7 @@ class ConvDimensionNumbers(NamedTuple):
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 
 
-class ConvGeneralDilated(Product):
+class ConvGeneralDilated(dot.Product):
     """Slides the kernel `rhs` over `lhs`: each result is the sum of the products in a window."""
 
     name = "conv_general_dilated"
@@ -107,7 +98,7 @@ class ConvGeneralDilated(Product):
         dilations = params["lhs_dilation"], params["rhs_dilation"]
         window = ConvWindow(params["window_strides"], params["padding"], *dilations)
         counts = params["feature_group_count"], params["batch_group_count"]
-        how: Any = dimension_numbers, window, *counts, precision_pair(params["precision"])
+        how: Any = dimension_numbers, window, *counts, dot.precision_pair(params["precision"])
         if dtypes.is_complex(ins[0].dtype) and e.platform != "tpu":
             return [_lower_complex(e, lhs, rhs, ins[0], ins[1], outs[0], how)]
         return [e.convolution(lhs, rhs, ins, outs[0], *how)]
@@ -399,7 +390,7 @@ def conv_general_dilated(
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: PrecisionLike = None,
+    precision: dot.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     out_sharding: ShardingLike | None = None,
 ) -> Array:
@@ -467,7 +458,7 @@ def conv_general_dilated(
         sliding = dict(window_strides=strides, padding=_pairs(padding))
         sliding |= dict(lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation, dimension_numbers=numbers)
         groups = dict(feature_group_count=feature_group_count, batch_group_count=batch_group_count)
-        types = dict(precision=canonical_precision(precision), preferred_element_type=preferred_element_type)
+        types = dict(precision=dot.canonical_precision(precision), preferred_element_type=preferred_element_type)
         requested = requested_sharding("dot_general", out_sharding, len(left))
         return conv_general_dilated_p.bind(lhs, rhs, **sliding, **groups, **types, out_sharding=requested)
     except Exception as error:
@@ -480,7 +471,7 @@ def conv(
     rhs: Array,
     window_strides: Sequence[int],
     padding: str,
-    precision: PrecisionLike = None,
+    precision: dot.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Computes a convolution without dilation and groups, with the axes in the default order.
@@ -499,7 +490,7 @@ def conv_with_general_padding(
     padding: Padding,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
-    precision: PrecisionLike = None,
+    precision: dot.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
 ) -> Array:
     """Computes a convolution without groups, with the axes in the default order.
@@ -530,7 +521,7 @@ def conv_transpose(
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
     transpose_kernel: bool = False,
-    precision: PrecisionLike = None,
+    precision: dot.PrecisionLike = None,
     preferred_element_type: DTypeLike | None = None,
     use_consistent_padding: bool = False,
 ) -> Array:
@@ -587,8 +578,8 @@ def conv_general_dilated_patches(
     size, features = int(np.prod(filter_shape)), aval.shape[numbers.lhs_spec[1]]
     rhs = moving.broadcast_in_dim(eye(size, size, aval.dtype), (features, size, size), (1, 2))
     rhs = moving.reshape(rhs, (features * size, 1, *filter_shape))
-    rhs = permute_axes(rhs, moving.inverse(numbers.rhs_spec))
-    precisions = None if precision is None else (precision, Precision.DEFAULT)
+    rhs = dot.permute_axes(rhs, moving.inverse(numbers.rhs_spec))
+    precisions = None if precision is None else (precision, dot.Precision.DEFAULT)
     how: Any = dict(feature_group_count=features, precision=precisions, preferred_element_type=preferred_element_type)
     image = cast("Array", lhs)
     return conv_general_dilated(image, rhs, window_strides, padding, lhs_dilation, rhs_dilation, numbers, **how)
@@ -603,15 +594,15 @@ def conv_general_dilated_local(
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-    precision: PrecisionLike = None,
+    precision: dot.PrecisionLike = None,
 ) -> Array:
     """Computes a convolution with a separate kernel at each position of the window.
 
     The input feature axis of `rhs` holds (feature, *filter_shape) flattened, and the spatial axes of `rhs` are
     those of the result.
     """
-    how = canonical_precision(precision)
-    if how is not None and not (isinstance(how, tuple) and isinstance(how[0], Precision)):
+    how = dot.canonical_precision(precision)
+    if how is not None and not (isinstance(how, tuple) and isinstance(how[0], dot.Precision)):
         raise ValueError(f"Unsupported precision for conv_general_dilated_local: {precision}")
     numbers = conv_dimension_numbers(typeof(lhs).shape, typeof(rhs).shape, dimension_numbers)
     patches = conv_general_dilated_patches(
@@ -619,7 +610,7 @@ def conv_general_dilated_local(
     )
     _, rhs_spec, out_spec = numbers
     contract, batch = ((out_spec[1],), (rhs_spec[1],)), (tuple(out_spec[2:]), tuple(rhs_spec[2:]))
-    out = dot_general(patches, rhs, (contract, batch), how)
+    out = dot.dot_general(patches, rhs, (contract, batch), how)
     # [*spatial, batch, feature] -> the order of `out_spec`
     spatial = len(out_spec) - 2
     return moving.transpose(out, moving.inverse((*out_spec[2:], *out_spec[:2])) if spatial else (0, 1))

@@ -13,28 +13,18 @@ from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import Dim, is_int
 from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
-from minijax.primitives import moving
+from minijax.primitives import moving, structural
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, lt, select
 from minijax.primitives.families import check_same_dtypes, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from minijax.primitives.gather_scatter import gather as gather, gather_p, scatter_p
-from minijax.primitives.structural import (
-    JointlyLinear,
-    SliceAt,
-    check_starts,
-    concatenate,
-    index_in_dim,
-    operand_type,
-    size_along,
-    squeeze,
-)
 from minijax.run.arrays.array import Array, ArrayLike
 
 _IN_ORDER = dict(indices_are_sorted=True, unique_indices=True, mode=GatherScatterMode.CLIP)
 
 
-class DynamicSlice(SliceAt, JointlyLinear):
+class DynamicSlice(structural.SliceAt, structural.JointlyLinear):
     """A window of given sizes at given starts; the starts are clamped to keep it in bounds."""
 
     def jvp(self, primals, tangents, *, slice_sizes):
@@ -55,7 +45,7 @@ class DynamicSlice(SliceAt, JointlyLinear):
         return gather_p.batch(axis, [operands[0], indices], [dims_in[0], indices_dim], fill_value=None, **params)
 
 
-class DynamicUpdateSlice(JointlyLinear):
+class DynamicUpdateSlice(structural.JointlyLinear):
     """The operand with the window at given starts replaced; the starts are clamped to keep it in bounds."""
 
     name = "dynamic_update_slice"
@@ -71,7 +61,7 @@ class DynamicUpdateSlice(JointlyLinear):
         if len(starts) != x.ndim:
             raise TypeError(f"{self.name}: {len(starts)} starts for an operand of rank {x.ndim}")
         check_same_dtypes(self.name, x, update)
-        check_starts(self.name, starts)
+        structural.check_starts(self.name, starts)
         return [ShapedArray(x.shape, x.dtype, all(a.weak_type for a in (x, update, *starts)))]
 
     def sharding_rule(self, mesh, avals, outs):
@@ -89,8 +79,8 @@ class DynamicUpdateSlice(JointlyLinear):
         return [e.dynamic_update_slice(x, update, starts, *ins[:2], ins[2:])]
 
     def transposed(self, ct, x, update, *starts):
-        shape = operand_type(update).shape
-        zeros = moving.filled(shape, scalar_like(ct, 0), sharding=operand_type(update).own_sharding)
+        shape = structural.operand_type(update).shape
+        zeros = moving.filled(shape, scalar_like(ct, 0), sharding=structural.operand_type(update).own_sharding)
         ct_x = self.bind(ct, zeros, *starts) if is_undefined_primal(x) else None
         ct_update = dynamic_slice_p.bind(ct, *starts, slice_sizes=shape) if is_undefined_primal(update) else None
         return [ct_x, ct_update, *[None] * len(starts)]
@@ -109,13 +99,13 @@ def _index_vector(axis: Any, starts: Sequence, start_dims: Sequence) -> tuple[An
     if not starts:
         return np.zeros((0,), np.int32), None
     if all(d is None for d in start_dims):
-        return concatenate([moving.broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
+        return structural.concatenate([moving.broadcast_in_dim(i, (1,), ()) for i in starts], 0), None
     column = ShapedArray((1,), np.int32).with_axis(0, axis.size, axis.entry, axis.mesh)
     columns = [
         moving.broadcast_as(i, column, ()) if d is None else moving.broadcast_in_dim(i, column.shape, (0,))
         for i, d in zip(starts, start_dims, strict=True)
     ]
-    return concatenate(columns, 1), 0
+    return structural.concatenate(columns, 1), 0
 
 
 _SURE = 2**30  # below this size, an index and its sum with a size fit every dtype of indices
@@ -135,7 +125,7 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
         if isinstance(start_indices, np.ndarray):
             start_indices = list(start_indices)
         else:
-            start_indices = [index_in_dim(start_indices, i, keepdims=False) for i in range(indices_shape[0])]
+            start_indices = [structural.index_in_dim(start_indices, i, keepdims=False) for i in range(indices_shape[0])]
     if len(start_indices) != len(shape):
         raise ValueError(
             f"{name}: {len(start_indices)} indices for operand dimensions {shape}. Give a start for every axis."
@@ -267,7 +257,7 @@ def dynamic_slice_in_dim(
                [4, 5]], dtype=int32)
     """
     shape = typeof(operand).shape
-    axis, _ = size_along("dynamic_slice_in_dim", operand, as_index(axis))
+    axis, _ = structural.size_along("dynamic_slice_in_dim", operand, as_index(axis))
     sizes = tuple(slice_size if i == axis else n for i, n in enumerate(shape))
     starts = _starts_in_dim(operand, start_index, axis)
     return dynamic_slice(operand, starts, sizes, allow_negative_indices=allow_negative_indices)
@@ -286,7 +276,7 @@ def dynamic_index_in_dim(
     An index out of bounds is clamped. With `keepdims`, the default, the axis remains, with size 1.
     """
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return out if keepdims else squeeze(out, (axis,))
+    return out if keepdims else structural.squeeze(out, (axis,))
 
 
 def dynamic_update_slice_in_dim(
@@ -298,7 +288,7 @@ def dynamic_update_slice_in_dim(
     allow_negative_indices: bool = True,
 ) -> Array:
     """Replaces a window of an array along one axis, at a start that may be traced; see `dynamic_update_slice`."""
-    axis, _ = size_along("dynamic_update_slice_in_dim", operand, as_index(axis))
+    axis, _ = structural.size_along("dynamic_update_slice_in_dim", operand, as_index(axis))
     starts = _starts_in_dim(operand, start_index, axis)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
 

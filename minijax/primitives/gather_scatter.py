@@ -19,36 +19,16 @@ from minijax.ir.result_types import state_of_terms
 from minijax.ir.trace import Tracer, trace_to_jaxpr
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import entries_of
-from minijax.primitives import elementwise, moving
+from minijax.primitives import elementwise, gather_dims, moving
 from minijax.primitives.counting import iota
 from minijax.primitives.elementwise import add, div, eq, mul, neg, select
 from minijax.primitives.families import check_same_dtypes, full_of, scalar_like
-from minijax.primitives.gather_dims import (
-    CLIP,
-    FILL_OR_DROP,
-    ONE_HOT,
-    PROMISE_IN_BOUNDS,
-    GatherDimensionNumbers,
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    check_axes,
-    check_batching,
-    check_indices,
-    check_offsets,
-    check_scatter,
-    check_slices,
-    check_vector,
-    gather_numbers,
-    index_bounds,
-    scatter_numbers,
-    window_sizes,
-)
 from minijax.primitives.structural import JointlyLinear, full, operand_type, shifted
 from minijax.primitives.zeros import add_tangents, instantiate, zeros_like_aval
 from minijax.run.arrays.array import Array, ArrayLike
 
 _INT32, _BOOL = np.dtype(np.int32), np.dtype(bool)
-_Mode = str | GatherScatterMode | None
+_Mode = str | gather_dims.GatherScatterMode | None
 
 # ---- gather -----------------------------------------------------------------------------------------
 
@@ -71,14 +51,14 @@ class Gather(JointlyLinear):
 
     def infer(self, x, indices, *, dimension_numbers, slice_sizes, **how):
         numbers, rank = dimension_numbers, x.ndim
-        check_indices("gather", indices)
+        gather_dims.check_indices("gather", indices)
         out_rank = len(numbers.offset_dims) + indices.ndim - 1
-        check_offsets(numbers, out_rank)
-        check_vector("gather", "start_index_map", numbers.start_index_map, indices, rank)
-        check_axes("gather", "collapsed_slice_dims", numbers.collapsed_slice_dims, rank)
+        gather_dims.check_offsets(numbers, out_rank)
+        gather_dims.check_vector("gather", "start_index_map", numbers.start_index_map, indices, rank)
+        gather_dims.check_axes("gather", "collapsed_slice_dims", numbers.collapsed_slice_dims, rank)
         names = ("collapsed_slice_dims", "start_index_map", "start_indices_batching_dims")
-        check_batching("gather", names, numbers, x, indices)
-        check_slices(numbers, slice_sizes, x, indices)
+        gather_dims.check_batching("gather", names, numbers, x, indices)
+        gather_dims.check_slices(numbers, slice_sizes, x, indices)
         dropped = {*numbers.collapsed_slice_dims, *numbers.operand_batching_dims}
         windows = iter(s for i, s in enumerate(slice_sizes) if i not in dropped)
         batches = iter(indices.shape[:-1])
@@ -107,13 +87,13 @@ class Gather(JointlyLinear):
         return [tuple([next(windows if is_window else rows) for is_window in kinds])]
 
     def lower(self, e, ins, outs, x, indices, *, mode, fill_value, unique_indices, **how):
-        assert mode is not ONE_HOT, mode
+        assert mode is not gather_dims.ONE_HOT, mode
         if 0 in outs[0].shape:
             return [e.full(0, outs[0])]
-        if mode is not FILL_OR_DROP:
+        if mode is not gather_dims.FILL_OR_DROP:
             return [self._emit(e, ins, outs, x, indices, **how)]
         numbers, (out,) = how["dimension_numbers"], outs
-        bounds = index_bounds(numbers.start_index_map, how["slice_sizes"], ins[0])
+        bounds = gather_dims.index_bounds(numbers.start_index_map, how["slice_sizes"], ins[0])
         wide = ShapedArray(ins[1].shape, _index_dtype(bounds))
         if wide.dtype != ins[1].dtype:
             indices = e.convert(indices, ins[1], wide)
@@ -132,11 +112,11 @@ class Gather(JointlyLinear):
         t = tangents[0]
         if type(t) is Zero:
             return [out], [Zero.from_primal_value(out)]
-        fill = 0 if params["mode"] is FILL_OR_DROP else params["fill_value"]
+        fill = 0 if params["mode"] is gather_dims.FILL_OR_DROP else params["fill_value"]
         return [out], self.bind_all([t, primals[1]], {**params, "fill_value": fill})
 
     def transposed(self, ct, x, indices, **params):
-        flags = {**_flags(params), "dimension_numbers": scatter_numbers(params["dimension_numbers"])}
+        flags = {**_flags(params), "dimension_numbers": gather_dims.scatter_numbers(params["dimension_numbers"])}
         # The cotangent may have another dtype if a custom rule returned it. As in jax, the result is strongly typed.
         zeros = zeros_like_aval(x.aval.update(dtype=typeof(ct).dtype, weak_type=False))
         return [scatter_add_p.write(zeros, indices, ct, in_transpose=True, **flags), None]
@@ -147,7 +127,7 @@ class Gather(JointlyLinear):
         if d is not None:
             x = moving.move_axis(x, d, 0)
             moved = [*map(shifted, numbers[:4]), numbers.start_indices_batching_dims]
-            numbers = GatherDimensionNumbers._make(moved)
+            numbers = gather_dims.GatherDimensionNumbers._make(moved)
         if indices_dim is None:
             params["slice_sizes"] = (axis.size, *slice_sizes)
             params["dimension_numbers"] = numbers._replace(offset_dims=(0, *numbers.offset_dims))
@@ -193,7 +173,7 @@ fold_as(Folding.EXACT, gather_p)
 def gather(
     operand: ArrayLike,
     start_indices: ArrayLike,
-    dimension_numbers: GatherDimensionNumbers,
+    dimension_numbers: gather_dims.GatherDimensionNumbers,
     slice_sizes: Sequence[int],
     *,
     unique_indices: bool = False,
@@ -226,9 +206,9 @@ def gather(
         Array([[4, 5],
                [0, 1]], dtype=int32)
     """
-    mode = PROMISE_IN_BOUNDS if mode is None else GatherScatterMode.from_any(mode)
-    fill_value = _fill_value(typeof(operand).dtype, fill_value) if mode is FILL_OR_DROP else None
-    numbers = GatherDimensionNumbers(*map(_axes, dimension_numbers))
+    mode = gather_dims.PROMISE_IN_BOUNDS if mode is None else gather_dims.GatherScatterMode.from_any(mode)
+    fill_value = _fill_value(typeof(operand).dtype, fill_value) if mode is gather_dims.FILL_OR_DROP else None
+    numbers = gather_dims.GatherDimensionNumbers(*map(_axes, dimension_numbers))
     promises = dict(unique_indices=bool(unique_indices), indices_are_sorted=bool(indices_are_sorted))
     params = dict(dimension_numbers=numbers, slice_sizes=dims.canonical_shape(slice_sizes), **promises)
     return gather_p.bind(operand, start_indices, mode=mode, fill_value=fill_value, **params)
@@ -270,7 +250,7 @@ class Scatter(JointlyLinear):
 
     def infer(self, x, indices, updates, *, dimension_numbers, **how):
         check_same_dtypes("scatter", x, updates)
-        check_scatter(x, indices, updates, dimension_numbers)
+        gather_dims.check_scatter(x, indices, updates, dimension_numbers)
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]
 
     def reduction_state(self, avals, params):
@@ -310,8 +290,10 @@ class Scatter(JointlyLinear):
         indices = _clamped_indices(e, indices, ins, mode, dimension_numbers)
         return [self.emit(e, ins, x, indices, updates, dimension_numbers, reducer, **how)]
 
-    def emit(self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: ScatterDimensionNumbers,
-             reducer: Any, *, update_consts: tuple, **flags: bool) -> str:  # fmt: skip
+    def emit(
+        self, e: Any, ins: Sequence, x: str, indices: str, updates: str, numbers: gather_dims.ScatterDimensionNumbers,
+        reducer: Any, *, update_consts: tuple, **flags: bool,
+    ) -> str:  # fmt: skip
         """Emits the scatter; XLA drops updates whose indices are out of bounds."""
         return e.scatter([x], indices, [updates], ins, reducer, numbers._asdict(), **flags)[0]
 
@@ -320,7 +302,7 @@ class Scatter(JointlyLinear):
         x: Any,
         indices: Any,
         updates: Any,
-        dimension_numbers: ScatterDimensionNumbers,
+        dimension_numbers: gather_dims.ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
@@ -331,9 +313,9 @@ class Scatter(JointlyLinear):
         """Binds the primitive; `jaxpr` is the `update_jaxpr` if the primitive has no `combine`."""
         if self.combine is not None:
             jaxpr = _update_jaxpr(self.combine, typeof(x).dtype, in_transpose)
-        numbers = ScatterDimensionNumbers(*map(_axes, dimension_numbers))
+        numbers = gather_dims.ScatterDimensionNumbers(*map(_axes, dimension_numbers))
         promises = dict(indices_are_sorted=bool(indices_are_sorted), unique_indices=bool(unique_indices))
-        how = dict(dimension_numbers=numbers, mode=GatherScatterMode.from_any(mode), **promises)
+        how = dict(dimension_numbers=numbers, mode=gather_dims.GatherScatterMode.from_any(mode), **promises)
         return self.bind(x, indices, updates, update_jaxpr=jaxpr, update_consts=(), **how)
 
     def batch(self, axis, operands, dims_in, *, dimension_numbers, **how):
@@ -342,11 +324,11 @@ class Scatter(JointlyLinear):
         window, dropped, index_map, of_operand, of_indices = dimension_numbers
         window, dropped, index_map, of_operand = map(shifted, (window, dropped, index_map, of_operand))
         if indices_dim is None:
-            numbers = ScatterDimensionNumbers((0, *window), dropped, index_map, of_operand, of_indices)
+            numbers = gather_dims.ScatterDimensionNumbers((0, *window), dropped, index_map, of_operand, of_indices)
         else:
             indices = moving.move_axis(indices, indices_dim, 0)
             of_indices = (0, *shifted(of_indices))
-            numbers = ScatterDimensionNumbers(window, dropped, index_map, (0, *of_operand), of_indices)
+            numbers = gather_dims.ScatterDimensionNumbers(window, dropped, index_map, (0, *of_operand), of_indices)
         return self.bind_all([x, indices, updates], dict(how, dimension_numbers=numbers)), [0]
 
     def transposed(self, ct, x, indices, updates, **params):
@@ -365,10 +347,12 @@ class Scatter(JointlyLinear):
         return _read_windows(ct, indices, dimension_numbers, aval.shape, mode=mode, fill_value=0)
 
 
-def _read_windows(x: Any, indices: Any, numbers: ScatterDimensionNumbers, update_shape: tuple, **how: Any) -> Any:
+def _read_windows(
+    x: Any, indices: Any, numbers: gather_dims.ScatterDimensionNumbers, update_shape: tuple, **how: Any
+) -> Any:
     """Gathers from `x` the windows that a scatter of updates of this shape writes."""
-    sizes = window_sizes(numbers, typeof(x).ndim, update_shape)
-    return gather(x, indices, gather_numbers(numbers), sizes, **how)
+    sizes = gather_dims.window_sizes(numbers, typeof(x).ndim, update_shape)
+    return gather(x, indices, gather_dims.gather_numbers(numbers), sizes, **how)
 
 
 def _flags(params: dict) -> dict:
@@ -377,15 +361,22 @@ def _flags(params: dict) -> dict:
 
 
 def _clamped_indices(
-    e: Any, indices: str, ins: Sequence, mode: GatherScatterMode, numbers: ScatterDimensionNumbers
+    e: Any,
+    indices: str,
+    ins: Sequence,
+    mode: gather_dims.GatherScatterMode,
+    numbers: gather_dims.ScatterDimensionNumbers,
 ) -> str:
     """The indices, clamped in bounds in the mode CLIP; in the other modes XLA drops updates that are out of bounds."""
-    if mode is not CLIP:
+    if mode is not gather_dims.CLIP:
         return indices
     x, aval, updates = ins
     highest = int(np.iinfo(aval.dtype).max)
-    sizes = window_sizes(numbers, x.ndim, updates.shape)
-    bounds = [min(b, highest) if is_int(b) else b for b in index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)]
+    sizes = gather_dims.window_sizes(numbers, x.ndim, updates.shape)
+    bounds = [
+        min(b, highest) if is_int(b) else b
+        for b in gather_dims.index_bounds(numbers.scatter_dims_to_operand_dims, sizes, x)
+    ]
     return e.clamp(e.full(0, aval), indices, _broadcast_bounds(e, bounds, aval), aval)
 
 
@@ -524,7 +515,7 @@ def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
         operand: ArrayLike,
         scatter_indices: ArrayLike,
         updates: ArrayLike,
-        dimension_numbers: ScatterDimensionNumbers,
+        dimension_numbers: gather_dims.ScatterDimensionNumbers,
         *,
         indices_are_sorted: bool = False,
         unique_indices: bool = False,
@@ -565,7 +556,7 @@ def scatter_apply(
     operand: Array,
     scatter_indices: Array,
     func: Callable,
-    dimension_numbers: ScatterDimensionNumbers,
+    dimension_numbers: gather_dims.ScatterDimensionNumbers,
     *,
     update_shape: Sequence[int] = (),
     indices_are_sorted: bool = False,

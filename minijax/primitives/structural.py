@@ -15,15 +15,8 @@ from minijax.base.dims import as_index
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import SymbolicDim, max_dim
-from minijax.ir import state
+from minijax.ir import result_types, state
 from minijax.ir.primitive import FirstOrder, Folding, Linear1, fold_as, is_undefined_primal
-from minijax.ir.result_types import (
-    sharded_as_all,
-    sharded_as_first,
-    sharded_without_axes,
-    state_of_elements,
-    state_of_first,
-)
 from minijax.ir.types import ShapedArray, Zero, is_value, typeof, value_kinds
 from minijax.partition.explicit import common_sharding, entries_of, sharding_in_type
 from minijax.partition.shardings import NamedSharding, Sharding
@@ -71,7 +64,7 @@ class Squeeze(FirstOrder, Linear1):
         return [ShapedArray(tuple(x.shape[i] for i in moving.other_axes(x.ndim, dimensions)), x.dtype, x.weak_type)]
 
     def sharding_rule(self, mesh, avals, outs, *, dimensions):
-        return sharded_without_axes(self, mesh, avals, outs, axes=dimensions)
+        return result_types.sharded_without_axes(self, mesh, avals, outs, axes=dimensions)
 
     def lower(self, e, ins, outs, x, *, dimensions):
         return [e.reshape(x, ins[0], outs[0])]
@@ -101,10 +94,10 @@ class SliceAt(FirstOrder):
         check_starts(self.name, starts)
         return [ShapedArray(slice_sizes, x.dtype, x.weak_type)]
 
-    sharding_rule = sharded_as_first
+    sharding_rule = result_types.sharded_as_first
 
     def reduction_state(self, avals, params):
-        return state_of_elements(self, avals[:1], params)
+        return result_types.state_of_elements(self, avals[:1], params)
 
     def lower(self, e, ins, outs, x, *starts, slice_sizes):
         if not starts:
@@ -138,7 +131,7 @@ class Slice(moving.AxisWise, FirstOrder, Linear1):
         shape = tuple(max_dim(0, -(-(limit - start) // stride)) for start, limit, stride in sizes)
         return [ShapedArray(shape, x.dtype, x.weak_type)]
 
-    sharding_rule = sharded_as_first
+    sharding_rule = result_types.sharded_as_first
 
     def at_once(self, x, *, start_indices, limit_indices, strides):
         params = dict(start_indices=start_indices, limit_indices=limit_indices, strides=strides)
@@ -184,7 +177,7 @@ def _check_slice(x, starts, limits, strides):
 class JointlyLinear(FirstOrder):
     """An operation that is jointly linear in all its operands, except for indices."""
 
-    reduction_state: Any = state_of_first
+    reduction_state: Any = result_types.state_of_first
 
     def jvp(self, primals, tangents, **params):
         outs = self.bind_all(primals, params)
@@ -241,7 +234,7 @@ class Pad(JointlyLinear):
             )
         return [ShapedArray(shape, x.dtype, x.weak_type and value.weak_type)]
 
-    sharding_rule = sharded_as_first
+    sharding_rule = result_types.sharded_as_first
 
     def lower(self, e, ins, outs, x, value, *, padding_config):
         low, high, between = zip(*padding_config, strict=True) if padding_config else ((), (), ())
@@ -308,7 +301,7 @@ class Concatenate(Join):
         shape = resized(shapes[0], dimension, sum(s[dimension] for s in shapes))
         return [ShapedArray(shape, xs[0].dtype, all(x.weak_type for x in xs))]
 
-    sharding_rule = sharded_as_all
+    sharding_rule = result_types.sharded_as_all
 
     def lower(self, e, ins, outs, *xs, dimension):
         return [e.concatenate(xs, ins, outs[0], dimension)]
@@ -372,7 +365,7 @@ class Split(moving.AxisWise, JointlyLinear):
     def infer(self, x, *, sizes, axis):
         return [ShapedArray(resized(x.shape, axis, s), x.dtype, x.weak_type) for s in sizes]
 
-    sharding_rule = sharded_as_first
+    sharding_rule = result_types.sharded_as_first
 
     def lower(self, e, ins, outs, x, *, sizes, axis):
         (have,) = ins

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import inspect
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from minijax.base import dims, dtypes
+from minijax.base import cache, config, dims, dtypes
 from minijax.base.dtypes import DTypeLike as DTypeLike  # for the annotations of samplers, which are read in this module
 from minijax.base.source import hide_frames
 from minijax.base.util import named
+from minijax.composed.random import NAMED_IMPLS
 from minijax.dispatch.jitted import jitted
+from minijax.ir import state
 from minijax.ir.types import typeof, unwrapped
-from minijax.primitives import sharding
+from minijax.primitives import moving, sharding, structural
 from minijax.primitives.structural import broadcast_shapes
-from minijax.random import classes
 from minijax.random.keys import single_key
-from minijax.run.arrays.array import Array, ArrayLike as ArrayLike, Shape as Shape, ShardingLike as ShardingLike
+from minijax.run.arrays.array import (
+    Array,
+    ArrayImpl,
+    ArrayLike as ArrayLike,
+    Shape as Shape,
+    ShardingLike as ShardingLike,
+)
 
 Sampler = Callable[..., Array]
 
@@ -128,15 +136,15 @@ def _public(draw: Sampler, like: Sampler) -> Sampler:
     With `out_sharding` the samples are sharded over these Explicit axes.
     """
     name, signature, bind = like.__name__, inspect.signature(like), _binding(like)
-    at_shape = list(signature.parameters).index("shape") if name in classes.BY_PLACE else None
+    at_shape = list(signature.parameters).index("shape") if name in BY_PLACE else None
 
     def call(*args: Any, out_sharding: Any = None, **options: Any) -> Array:
         try:
             values = [x if type(x) in _PLAIN else unwrapped(x) for x in bind(args, options)]
             values[0] = single_key(name, values[0])[0]
             if out_sharding is None:
-                if at_shape is not None and classes.is_shared(name, values, values[at_shape]):
-                    return classes.drawn(draw, values, at_shape)
+                if at_shape is not None and is_shared(name, values, values[at_shape]):
+                    return drawn(draw, values, at_shape)
                 return draw(*values)
             dynamic = [i for i, n in enumerate(signature.parameters) if not _is_static(n, values[i])]
 
@@ -195,3 +203,48 @@ def sampler(
         return _public(draw, sample)
 
     return wrap
+
+
+# Samplers whose numbers are functions of the bits at their own place.
+BY_PLACE = frozenset("bits cauchy exponential gumbel laplace logistic normal truncated_normal uniform".split())
+SIZES = tuple(4**power for power in range(6, 11))
+_partitionable = config.option("threefry_partitionable")
+REPEATED = 8  # a shape that is drawn more often gets a program of its own, which runs faster
+
+_draws = cache.BoundedDict(64)  # the name of a sampler -> how often each shape was drawn
+
+
+@jitted("_cut", static=("shape",))
+def _cut(flat, shape):
+    return moving.reshape(structural.slice(flat, (0,), (math.prod(shape),), (1,)), shape)
+
+
+def is_shared(name: str, values: Sequence, shape: object) -> bool:
+    """Returns whether a draw of this shape uses the program of its class: a new shape after the first of a sampler."""
+    if type(shape) is not tuple or not all([type(n) is int for n in shape]):
+        return False
+    counts = _draws.get(name)
+    count = 0 if counts is None else counts.get(shape, 0)
+    if count >= REPEATED or not 0 < math.prod(shape) <= SIZES[-1] or not _draws_by_place(values):
+        return False
+    if counts is None:
+        _draws.once(name, lambda: {shape: REPEATED})
+        return False
+    counts[shape] = count + 1
+    return True
+
+
+def _draws_by_place(values: Sequence) -> bool:
+    """Returns whether this is a draw at once, on one device, by partitionable threefry, with scalar parameters."""
+    if not state.is_eager() or not _partitionable.value or not isinstance(key := values[0], ArrayImpl):
+        return False
+    if typeof(key).dtype._impl is not NAMED_IMPLS["threefry2x32"] or len(key.devices()) > 1:
+        return False
+    return all([getattr(x, "shape", ()) == () for x in values[1:]])
+
+
+def drawn(draw: Callable[..., Array], values: Sequence, at: int) -> Array:
+    """The result of `draw(*values)`, whose argument number `at` is the shape, by a program for its class of sizes."""
+    size = math.prod(shape := values[at])
+    flat = draw(*values[:at], (next(s for s in SIZES if s >= size),), *values[at + 1 :])
+    return _cut(flat, shape)

@@ -27,15 +27,7 @@ from minijax.primitives.moving import filled
 from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.primitives.reduce import argmax
 from minijax.primitives.varying import match_varying
-from minijax.random.arguments import (
-    drawn_shape,
-    float_dtype,
-    integer_dtype,
-    optional_shape,
-    sampler,
-    shape_of,
-    takes_key,
-)
+from minijax.random import arguments
 from minijax.random.keys import single_key, split
 from minijax.random.samplers import gumbel, randint, split_in_two, split_keys, uniform
 from minijax.run.arrays.array import Array, ArrayLike, Shape
@@ -49,7 +41,7 @@ def _goes_on(i: Any, most: Any) -> Any:
 # ---- Poisson numbers ---------------------------------------------------------------------------------
 
 
-@takes_key
+@arguments.takes_key
 def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Draws integers from the Poisson distribution of mean `lam`; -1 where `lam` is NaN.
 
@@ -59,8 +51,8 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
     if implementation != "threefry2x32":
         raise NotImplementedError(f"`poisson` is only implemented for the threefry2x32 RNG, not {implementation}")
     check_arraylike("poisson", lam)
-    dtype = integer_dtype("poisson", dtype)
-    shape = typeof(lam).shape if shape is None else drawn_shape(shape)
+    dtype = arguments.integer_dtype("poisson", dtype)
+    shape = typeof(lam).shape if shape is None else arguments.drawn_shape(shape)
     lam = convert_element_type(jnp.broadcast_to(lam, shape), np.dtype(np.float32))
     return _poisson(key, lam, shape, dtype)
 
@@ -138,8 +130,8 @@ def binomial(
     key, _ = single_key("binomial", key)
     check_arraylike("binomial", n, p)
     (p,) = promote_dtypes_inexact(p)
-    dtype = float_dtype("binomial", dtype)
-    shape = shape_of("binomial", optional_shape(shape), n, p)
+    dtype = arguments.float_dtype("binomial", dtype)
+    shape = arguments.shape_of("binomial", arguments.optional_shape(shape), n, p)
     n = convert_element_type(n, typeof(p).dtype)
     return _binomial(key, jnp.broadcast_to(n, shape), jnp.broadcast_to(p, shape), shape, dtype)
 
@@ -285,7 +277,7 @@ def _numbers_below(size: int) -> Array:
     return counting.iota(dtypes.default_int_dtype(), max(size, 0))
 
 
-@takes_key
+@arguments.takes_key
 def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False) -> Array:
     """Returns the slices of an array along an axis in random order.
 
@@ -373,7 +365,7 @@ def choice(
     (key, _), a, p = single_key("choice", key), unwrapped(a), unwrapped(p)
     if not isinstance(shape, tuple | list | np.ndarray):
         raise TypeError(f"shape argument of jax.random.choice must be a sequence, got {shape}")
-    shape = drawn_shape(shape)
+    shape = arguments.drawn_shape(shape)
     _check_array("choice", a)
     aval = typeof(a)
     axis = dims.canonical_axis(axis, aval.ndim or 1)
@@ -420,7 +412,7 @@ def _indices(key: Array, inputs: int, shape: tuple, replace: bool, p: Any, mode:
     return convert(jnp.searchsorted(sums, last * (1 - drawn)), index)
 
 
-@takes_key
+@arguments.takes_key
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None, replace: bool = True,
                 mode: str | None = None) -> Array:  # fmt: skip
     """Draws categories, as integers, given unnormalized log probabilities.
@@ -450,7 +442,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     _check_array("categorical", logits)
     aval = typeof(logits)
     others = tuple(aval.shape[i] for i in np.delete(np.arange(aval.ndim), axis))
-    shape = shape_of("categorical", optional_shape(shape), others)
+    shape = arguments.shape_of("categorical", arguments.optional_shape(shape), others)
     prefix, rest = shape[: len(shape) - len(others)], shape[len(shape) - len(others) :]
     axis = dims.canonical_axis(axis, aval.ndim)
     if not replace:
@@ -474,13 +466,13 @@ def _without_replacement(key, logits, axis, shape, count, mode):
 
 
 def _checked_dtype(name: str, dtype: Any) -> np.dtype:
-    dtype = integer_dtype(name, dtype)
+    dtype = arguments.integer_dtype(name, dtype)
     if not dtypes.issubdtype(dtype, np.integer):
         raise ValueError(f"dtype argument to `{name}` must be an int dtype, got {dtype}")
     return dtype
 
 
-@sampler(_checked_dtype)
+@arguments.sampler(_checked_dtype)
 def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
     """Draws the number of trials up to the first success of probability `p`; `shape` defaults to that of `p`.
 

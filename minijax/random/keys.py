@@ -10,18 +10,7 @@ import numpy as np
 
 from minijax.base import config, dims, dtypes, errors
 from minijax.base.source import boundary, hide_frames
-from minijax.composed.random import (
-    NAMED_IMPLS,
-    UINT32,
-    PRNGImpl,
-    check_words,
-    random_clone_p,
-    random_fold_in_p,
-    random_seed_p,
-    random_split_p,
-    random_unwrap_p,
-    random_wrap_p,
-)
+from minijax.composed import random
 from minijax.ir.types import is_value, typeof, unwrapped
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add
@@ -33,7 +22,7 @@ from minijax.run.arrays.array import Array, ArrayLike
 class PRNGSpec:
     """Names a PRNG implementation that is not registered by name."""
 
-    _impl: PRNGImpl
+    _impl: random.PRNGImpl
 
     def __repr__(self):
         return f"PRNGSpec({self._impl.name!r})"
@@ -45,34 +34,34 @@ class PRNGSpec:
 def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable, split: Callable, random_bits: Callable,
                      fold_in: Callable, name: str = "<unnamed>", tag: str = "?") -> PRNGSpec:  # fmt: skip
     """Defines a PRNG implementation, to be passed as `impl`; see `PRNGImpl` for the functions."""
-    return PRNGSpec(PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag))
+    return PRNGSpec(random.PRNGImpl(key_shape, seed, split, random_bits, fold_in, name, tag))
 
 
-def random_seed(seeds: Any, impl: PRNGImpl) -> Array:
+def random_seed(seeds: Any, impl: random.PRNGImpl) -> Array:
     """Keys seeded by an array of integers."""
     seeds = np.int64(seeds) if isinstance(seeds, int) else seeds
     offset = config.random_seed_offset.value
-    return random_seed_p.bind(add(seeds, scalar_like(seeds, offset)) if offset else seeds, impl=impl)
+    return random.random_seed_p.bind(add(seeds, scalar_like(seeds, offset)) if offset else seeds, impl=impl)
 
 
-def seed_with_impl(impl: PRNGImpl, seed: Any) -> Array:
+def seed_with_impl(impl: random.PRNGImpl, seed: Any) -> Array:
     """As `random_seed`, with the PRNG implementation first."""
     return random_seed(seed, impl)
 
 
-def resolve_impl(spec: Any) -> PRNGImpl:
+def resolve_impl(spec: Any) -> random.PRNGImpl:
     """The PRNG implementation given by a name, a key dtype or a `PRNGSpec`; by default the configured one."""
     if spec is None:
         spec = config.default_prng_impl.value
-    if isinstance(spec, PRNGImpl):
+    if isinstance(spec, random.PRNGImpl):
         return spec
     if isinstance(spec, PRNGSpec | dtypes.KeyType):
         return spec._impl
     if not isinstance(spec, str):
         raise TypeError(f"unrecognized type {type(spec)} for specifying PRNG implementation.")
-    if spec not in NAMED_IMPLS:
-        raise ValueError(f'unrecognized PRNG implementation "{spec}". There are: {", ".join(NAMED_IMPLS)}')
-    return NAMED_IMPLS[spec]
+    if spec not in random.NAMED_IMPLS:
+        raise ValueError(f'unrecognized PRNG implementation "{spec}". There are: {", ".join(random.NAMED_IMPLS)}')
+    return random.NAMED_IMPLS[spec]
 
 
 def is_key(x: Any) -> bool:
@@ -83,7 +72,7 @@ def is_key(x: Any) -> bool:
 # ---- keys from seeds and words ----------------------------------------------------------------------
 
 
-def _seeded(name: str, seed: Any, impl: PRNGImpl) -> Any:
+def _seeded(name: str, seed: Any, impl: random.PRNGImpl) -> Any:
     seed = unwrapped(seed)
     if is_key(seed):
         raise TypeError(f"{name} accepts a scalar seed, but was given a PRNG key.")
@@ -138,7 +127,7 @@ def key(seed: int | ArrayLike, *, impl: Any = None, dtype: Any = None) -> Array:
 
 
 @boundary
-def _impl_of(name: str, impl: Any, dtype: Any) -> PRNGImpl:
+def _impl_of(name: str, impl: Any, dtype: Any) -> random.PRNGImpl:
     if impl is not None and dtype is not None:
         raise ValueError(f"{name}: Cannot specify both `impl` and `dtype`")
     return resolve_impl(impl if dtype is None else dtype)
@@ -168,7 +157,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
         True
     """
     typed = _seeded("PRNGKey", seed, resolve_impl(impl))
-    return typed if config.enable_custom_prng.value else random_unwrap_p.bind(typed)
+    return typed if config.enable_custom_prng.value else random.random_unwrap_p.bind(typed)
 
 
 def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:
@@ -182,8 +171,8 @@ def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: Any = None)
     Raises TypeError if the words have another dtype, or another last axis than the generator needs.
     """
     impl = _impl_of("wrap_key_data", impl, dtype)
-    check_words(key_bits_array, impl)
-    return random_wrap_p.bind(key_bits_array, impl=impl)
+    random.check_words(key_bits_array, impl)
+    return random.random_wrap_p.bind(key_bits_array, impl=impl)
 
 
 # ---- what functions of keys accept ------------------------------------------------------------------
@@ -204,12 +193,12 @@ def as_keys(keys: Any, warn: bool = False) -> tuple[Array, bool]:
         if is_key(keys) or not is_value(keys):
             raise TypeError(f"unexpected PRNG key type {type(keys)}. Make a key with jax.random.key(seed).")
         impl = resolve_impl(None)
-        check_words(keys, impl)
+        random.check_words(keys, impl)
         if warn and config.legacy_prng_key.value is not _LegacyState.ALLOW:
             if config.legacy_prng_key.value is _LegacyState.ERROR:
                 raise ValueError(_LEGACY)
             errors.warn(_LEGACY)
-        return random_wrap_p.bind(keys, impl=impl), True
+        return random.random_wrap_p.bind(keys, impl=impl), True
     except Exception as error:
         hide_frames(error)
         raise
@@ -228,7 +217,7 @@ def single_key(name: str, key: Any) -> tuple[Array, bool]:
 
 
 def _like(keys: Array, raw: bool) -> Array:
-    return random_unwrap_p.bind(keys) if raw else keys
+    return random.random_unwrap_p.bind(keys) if raw else keys
 
 
 # ---- keys from keys ---------------------------------------------------------------------------------
@@ -259,7 +248,7 @@ def split(key: ArrayLike, num: int | tuple[int, ...] = 2) -> Array:
     """
     key, raw = single_key("split", key)
     shape = dims.canonical_shape(num if isinstance(num, tuple | list) else (num,))
-    return _like(random_split_p.bind(key, shape=shape), raw)
+    return _like(random.random_split_p.bind(key, shape=shape), raw)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
@@ -293,7 +282,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
         raise TypeError(
             f"fold_in accepts a scalar, but was given an array of shape {shape} != (). Use jax.vmap for batching."
         )
-    return _like(random_fold_in_p.bind(key, convert(data, UINT32)), raw)
+    return _like(random.random_fold_in_p.bind(key, convert(data, random.UINT32)), raw)
 
 
 def key_data(keys: ArrayLike) -> Array:
@@ -303,15 +292,15 @@ def key_data(keys: ArrayLike) -> Array:
         >>> jax.random.key_data(jax.random.key(7))
         Array([0, 7], dtype=uint32)
     """
-    return random_unwrap_p.bind(as_keys(keys)[0])
+    return random.random_unwrap_p.bind(as_keys(keys)[0])
 
 
 def key_impl(keys: ArrayLike) -> str | PRNGSpec:
     """Returns the generator of keys: its name if it is registered, else a `PRNGSpec`."""
     impl = typeof(as_keys(keys)[0]).dtype._impl
-    return impl.name if NAMED_IMPLS.get(impl.name) == impl else PRNGSpec(impl)
+    return impl.name if random.NAMED_IMPLS.get(impl.name) == impl else PRNGSpec(impl)
 
 
 def clone(key: Any) -> Array:
     """Copies a key; the key-reuse checker counts the copy as unused."""
-    return random_clone_p.bind(key)
+    return random.random_clone_p.bind(key)

@@ -7,7 +7,7 @@ import minijax
 import minijax.numpy as jnp
 from minijax.base import cache
 from minijax.run.programs.compile import compile_count
-from minijax.run.programs.launching import launching
+from minijax.run.programs.launch import launching
 
 X, M, INTS = np.arange(4, dtype=np.float32) + 1, np.ones((1, 8), np.float32), np.arange(3)
 

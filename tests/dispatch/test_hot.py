@@ -16,7 +16,7 @@ from compare import same
 import minijax
 import minijax.numpy as jnp
 from minijax.run.clients import guards
-from minijax.run.programs import launching
+from minijax.run.programs import launch
 
 ROOT = Path(minijax.__file__).parents[1]
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -439,7 +439,7 @@ def test_launches_within_a_launch_work():
         seen.append((x + 1).tolist())
         return _Results([1])
 
-    assert launching.launching.send((execute, [], [])) == [1]
+    assert launch.launching.send((execute, [], [])) == [1]
     assert seen == [[2, 2], [2, 2]]
     assert f(x).tolist() == [2, 2]
 
@@ -462,9 +462,9 @@ def test_an_error_within_a_launch_is_raised_and_the_next_call_works(error):
         raise error("on purpose")
 
     with pytest.raises(RuntimeError if error is StopIteration else error):
-        launching.launching.send((execute, [], []))
+        launch.launching.send((execute, [], []))
     assert f(x).tolist() == [2, 2]
-    launching.launching.generator.close()
+    launch.launching.generator.close()
     assert f(x).tolist() == [2, 2] and (x + 1).tolist() == [2, 2]
 
 

@@ -5,7 +5,7 @@ import pytest
 from compare import same
 
 import minijax
-from minijax.random import classes
+from minijax.random import arguments
 from minijax.run.programs.compile import compile_count
 
 SHAPES = [(), (3,), (7, 3), (64,), (33, 2), (1000,), (4096,), (4097,), (2, 0)]
@@ -14,9 +14,9 @@ SHAPES = [(), (3,), (7, 3), (64,), (33, 2), (1000,), (4096,), (4097,), (2, 0)]
 @pytest.fixture(autouse=True)
 def forgotten():
     """No shape has been drawn."""
-    classes._draws.cache_clear()
+    arguments._draws.cache_clear()
     yield
-    classes._draws.cache_clear()
+    arguments._draws.cache_clear()
 
 
 def everything(jax, jnp):
@@ -52,23 +52,25 @@ def test_numbers_do_not_depend_on_the_program(name):
 def test_new_shapes_share_a_program_and_repeated_ones_get_their_own(monkeypatch):
     key = minijax.random.key(0)
     sizes = []
-    drawn = classes.drawn
-    monkeypatch.setattr(classes, "drawn", lambda draw, values, at: sizes.append(values[at]) or drawn(draw, values, at))
+    drawn = arguments.drawn
+    monkeypatch.setattr(
+        arguments, "drawn", lambda draw, values, at: sizes.append(values[at]) or drawn(draw, values, at)
+    )
     minijax.random.normal(key, (5,))
     assert sizes == []
     for shape in [(2, 11), (11, 2), (5,)]:
         minijax.random.normal(key, shape)
     assert sizes == [(2, 11), (11, 2)]
-    for _ in range(2 * classes.REPEATED):
+    for _ in range(2 * arguments.REPEATED):
         minijax.random.normal(key, (2, 11))
-    assert len(sizes) == classes.REPEATED + 1
+    assert len(sizes) == arguments.REPEATED + 1
     before = compile_count()
     minijax.random.normal(key, (2, 11))
     assert compile_count() == before
 
 
 def test_traces_and_other_generators_do_not_share(monkeypatch):
-    monkeypatch.setattr(classes, "drawn", None)
+    monkeypatch.setattr(arguments, "drawn", None)
     key, keys = minijax.random.key(0), minijax.random.split(minijax.random.key(0), 2)
     for n in range(3, 6):
         minijax.jit(lambda k, n=n: minijax.random.normal(k, (n,)))(key)

@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 
 import minijax
-from minijax.run.clients.gpus import GPUS
+from minijax.run.clients.machines import GPUS
 
 
 @pytest.mark.parametrize("machine", ["", "tpu", "tpu:", "cuda:", "rocm:mi300:1", None, 8])

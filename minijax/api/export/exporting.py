@@ -1,4 +1,4 @@
-"""`export`: makes an `Exported` from a jitted function."""
+"""`export`: makes an `Exported` from a jitted function, and describes arguments whose shapes are symbolic."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -6,17 +6,19 @@ from typing import Any
 from minijax.api.autodiff import vjp
 from minijax.api.export.checks import DisabledSafetyCheck
 from minijax.api.export.exported import Exported, abstract_sharding
-from minijax.api.export.symbolic import check_scopes
 from minijax.api.export.versions import VERSIONS
 from minijax.api.jit import jit
-from minijax.api.shapes import ShapeDtypeStruct
+from minijax.api.shapes import ShapeDtypeStruct, abstract
 from minijax.api.stages import Traced
-from minijax.base import config
+from minijax.base import config, tree
+from minijax.base.symbolic.dimension import GUIDE, is_symbolic_dim
+from minijax.base.symbolic.scope import SymbolicScope as SymbolicScope, symbolic_shape as symbolic_shape
 from minijax.dispatch.lowering import LoweredProgram
 from minijax.hlo.exported import unstable_custom_calls
 from minijax.ir.effects import ordered_effects
 from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import jaxpr_as_fun
+from minijax.primitives import dimension_value  # noqa: F401  makes symbolic dimensions values of programs
 from minijax.run.clients import client
 from minijax.run.programs import portable
 
@@ -132,3 +134,48 @@ def _exported_vjp(traced: Traced, exported: Exported, ins: Sequence, outs: Seque
 
 def _struct(aval: Any, sharding: Any) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=aval.weak_type, sharding=sharding)
+
+
+def symbolic_args_specs(
+    args: Any, shapes_specs: Any, constraints: Sequence[str] = (), scope: SymbolicScope | None = None
+) -> Any:
+    """Returns `args` with each leaf replaced by a `ShapeDtypeStruct` of the shape that `shapes_specs` describes.
+
+    `shapes_specs` is a tree prefix of `args` with texts as in `symbolic_shape`; None is the leaf's own shape.
+    Variables are of `scope`, or of a new one with `constraints`.
+    """
+    if scope is None:
+        scope = SymbolicScope(constraints)
+    elif constraints:
+        raise ValueError("Cannot use both `scope` and `constraints`")
+    if isinstance(args, tuple) and isinstance(shapes_specs, list):
+        shapes_specs = tuple(shapes_specs)
+    leaves, treedef = tree.flatten(args)
+    avals = [abstract(x) for x in leaves]
+    for error in tree.prefix_errors(shapes_specs, args, _is_none):
+        raise error("export.symbolic_args_specs shapes_specs")
+    specs = tree.broadcast_prefix(shapes_specs, args, _is_none)
+    shapes = [symbolic_shape(spec, like=aval.shape, scope=scope) for spec, aval in zip(specs, avals, strict=True)]
+    return treedef.unflatten(ShapeDtypeStruct(shape, aval.dtype) for shape, aval in zip(shapes, avals, strict=True))
+
+
+def check_scopes(name: str, args: tuple, kwargs: dict) -> None:
+    """Raises ValueError if the shapes of arguments have variables of different scopes."""
+    scope, place = None, ""
+    for path, x in tree.tree_leaves_with_path((args, kwargs)):
+        for d in getattr(x, "shape", ()):
+            if not is_symbolic_dim(d):
+                continue
+            where = f"{('args', 'kwargs')[path[0].idx]}{tree.keystr(path[1:])}"
+            if scope is None:
+                scope, place = d.scope, where
+            if d.scope is not scope:
+                raise ValueError(
+                    f"Invalid mixing of symbolic scopes when exporting {name}.\nExpected current (from {place}) scope "
+                    f"{scope}\nand found for '{d}' ({where}) scope {d.scope}\n"
+                    f"See {GUIDE}#user-specified-symbolic-constraints."
+                )
+
+
+def _is_none(x: Any) -> bool:
+    return x is None

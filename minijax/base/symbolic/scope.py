@@ -4,20 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from minijax.base import source
+from minijax.base.symbolic import dimension
 from minijax.base.symbolic.bounds import Decision
-from minijax.base.symbolic.dimension import (
-    FLOORDIV,
-    GUIDE,
-    MOD,
-    Bounds,
-    Dim,
-    SymbolicDim,
-    Term,
-    Terms,
-    operation,
-    terms_of,
-    text,
-)
 from minijax.base.symbolic.text import parse_constraint, parse_shape
 
 
@@ -25,7 +13,7 @@ class Constraint(NamedTuple):
     """An assumption that a difference is zero (`equal`) or at least zero, and its text as the user wrote it."""
 
     equal: bool
-    difference: SymbolicDim
+    difference: dimension.SymbolicDim
     shown: str
 
 
@@ -40,7 +28,7 @@ class SymbolicScope:
             raise ValueError(f"The symbolic constraints should be a sequence of strings. Got {constraints_str!r}")
         self.place = source.summary(source.here(), columns=True)
         self.constraints: list[Constraint] = []
-        self.rules: dict[Term, tuple[int, Terms]] = {}
+        self.rules: dict[dimension.Term, tuple[int, dimension.Terms]] = {}
         self._assume_all(constraints_str)
 
     def _assume_all(self, constraints: Iterable[str]) -> None:
@@ -62,9 +50,9 @@ class SymbolicScope:
 
     def _clear_derived(self) -> None:
         self._decision: Decision | None = None
-        self._bounds: dict[SymbolicDim, Bounds] = {}
+        self._bounds: dict[dimension.SymbolicDim, dimension.Bounds] = {}
 
-    def _assume(self, left: Dim, sign: str, right: Dim, shown: str) -> None:
+    def _assume(self, left: dimension.Dim, sign: str, right: dimension.Dim, shown: str) -> None:
         if sign == "<=":
             left, right = right, left
         equal, difference = sign == "==", left - right
@@ -77,32 +65,32 @@ class SymbolicScope:
         self.constraints.append(Constraint(equal, difference, shown))
         self._clear_derived()
 
-    def _rewrite(self, left: Dim, right: Dim, shown: str) -> None:
-        (term, k), *others = terms_of(left)
+    def _rewrite(self, left: dimension.Dim, right: dimension.Dim, shown: str) -> None:
+        (term, k), *others = dimension.terms_of(left)
         if others or not term.powers:
             raise ValueError(
                 f"Invalid equality constraint: {shown}. The left-hand-side must be of the form `term * coefficient`."
             )
         factor = term.powers[0][0]
-        if k == 1 and right == 0 and len(term.powers) == 1 and factor.name == MOD:
+        if k == 1 and right == 0 and len(term.powers) == 1 and factor.name == dimension.MOD:
             # A dimension that is divisible by n equals n times its quotient.
             x, n = factor.operands
             if isinstance(n, int) and term.powers[0][1] == 1:
-                multiple = n * operation(FLOORDIV, x, n, self)
-                self._assume(multiple, "==", x, f"{text(terms_of(multiple))} == {x}")
+                multiple = n * dimension.operation(dimension.FLOORDIV, x, n, self)
+                self._assume(multiple, "==", x, f"{dimension.text(dimension.terms_of(multiple))} == {x}")
         if term in self.rules:
             raise NotImplementedError(f"Found multiple equality constraints with the same left-hand-side: {shown}")
-        self.rules[term] = (abs(k), terms_of(right if k > 0 else -right))
+        self.rules[term] = (abs(k), dimension.terms_of(right if k > 0 else -right))
 
-    def require_same(self, other: "SymbolicScope", d: SymbolicDim, when: str) -> None:
+    def require_same(self, other: "SymbolicScope", d: dimension.SymbolicDim, when: str) -> None:
         """Raises ValueError if `other`, the scope of `d`, is a different scope."""
         if self is not other:
             raise ValueError(
                 f"Invalid mixing of symbolic scopes {when}.\nExpected {self}\nand found for '{d}' {other}\n"
-                f"See {GUIDE}#user-specified-symbolic-constraints."
+                f"See {dimension.GUIDE}#user-specified-symbolic-constraints."
             )
 
-    def bounds(self, d: SymbolicDim) -> Bounds:
+    def bounds(self, d: dimension.SymbolicDim) -> dimension.Bounds:
         """The lower and upper bound that the decision procedure finds for a dimension."""
         known = self._bounds.get(d)
         if known is None:

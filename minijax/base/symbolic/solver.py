@@ -5,21 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from minijax.base import errors
-from minijax.base.symbolic.dimension import (
-    GUIDE,
-    PYTHON,
-    Dim,
-    Factor,
-    SymbolicDim,
-    Term,
-    max_dim,
-    min_dim,
-    names_in,
-    terms_of,
-    variable,
-)
+from minijax.base.symbolic import dimension
 
-OPERATIONS: Mapping[str, Callable] = {**PYTHON, "max": max_dim, "min": min_dim}
+OPERATIONS: Mapping[str, Callable] = {**dimension.PYTHON, "max": dimension.max_dim, "min": dimension.min_dim}
 
 
 _PLACE = re.compile(r"\{(\d+)\}")  # other braces, from keys in paths, are kept
@@ -30,7 +18,7 @@ class Place(NamedTuple):
 
     argument: int
     axis: int
-    dim: Dim
+    dim: dimension.Dim
     name: str
 
 
@@ -73,7 +61,7 @@ class EagerMachine:
 
 def variables_of(shapes: Sequence[Sequence]) -> list[str]:
     """The dimension variables in shapes, sorted."""
-    return sorted({v for shape in shapes for d in shape if isinstance(d, SymbolicDim) for v in d.variables()})
+    return sorted({v for shape in shapes for d in shape if isinstance(d, dimension.SymbolicDim) for v in d.variables()})
 
 
 def solved(shapes: Sequence[Sequence], names: Sequence[str], machine: Machine) -> dict[str, Any]:
@@ -98,7 +86,7 @@ class _Solver:
             Place(i, axis, d, f"{name}.shape[{axis}]")
             for i, (shape, name) in enumerate(zip(shapes, names, strict=True))
             for axis, d in enumerate(shape)
-            if isinstance(d, SymbolicDim)
+            if isinstance(d, dimension.SymbolicDim)
         ]
         rows = zip(shapes, names, strict=True)
         self._shown = ",".join([f"{n}.shape = {_shape_text(s)}" for s, n in rows if any(map(_is_symbolic, s))])
@@ -126,7 +114,7 @@ class _Solver:
         self._assign(name, place, *split)
         return True
 
-    def _assign(self, name: str, place: Place, coefficient: int, rest: Dim) -> None:
+    def _assign(self, name: str, place: Place, coefficient: int, rest: dimension.Dim) -> None:
         operations, size = self.machine.operations, self.machine.size(place)
         scaled = size if rest == 0 else operations["add"](size, self._value(-rest))
         if coefficient < 0:
@@ -156,14 +144,14 @@ class _Solver:
             which = f"symbolic shape constraint {shown}"
             self._require("==" if equal else ">=", value, 0, told, value, which=which)
 
-    def _value(self, d: Dim) -> Any:
-        if not isinstance(d, SymbolicDim):
+    def _value(self, d: dimension.Dim) -> Any:
+        if not isinstance(d, dimension.SymbolicDim):
             return d
         values = dict(self.values)
         for name in d.variables() - values.keys():
             # A variable that an equality constraint has replaced does not appear in any shape.
-            replaced = variable(name, d.scope)
-            if not isinstance(replaced, SymbolicDim) or name not in replaced.variables():
+            replaced = dimension.variable(name, d.scope)
+            if not isinstance(replaced, dimension.SymbolicDim) or name not in replaced.variables():
                 values[name] = self._value(replaced)
         return d.evaluate(values, self.machine.operations)
 
@@ -177,7 +165,8 @@ class _Solver:
             values, numbers = (*values, self.values[name], self.machine.size(place)), numbers + 2
         message = (
             f"Input shapes do not match the {which}. {told} {self._using()} Obtained dimension variables: "
-            f"{''.join(f'{row}, ' for row in rows)}. Please see {GUIDE}#shape-assertion-errors for more details."
+            f"{''.join(f'{row}, ' for row in rows)}. Please see {dimension.GUIDE}#shape-assertion-errors for more "
+            "details."
         )
         self.machine.require(relation, x, y, message, values)
 
@@ -190,28 +179,28 @@ class _Solver:
         return ValueError(
             f"Cannot solve for values of dimension variables {unknown}. We can only solve linear uni-variate "
             f"constraints. {self._using()} Unprocessed specifications: {left}. See "
-            f"{GUIDE}#dimension-variables-must-be-solvable-from-the-input-shapes."
+            f"{dimension.GUIDE}#dimension-variables-must-be-solvable-from-the-input-shapes."
         )
 
 
 def _is_symbolic(d: Any) -> bool:
-    return isinstance(d, SymbolicDim)
+    return isinstance(d, dimension.SymbolicDim)
 
 
 def _shape_text(shape: Sequence) -> str:
     return f"({', '.join(map(str, shape))}{',' * (len(shape) == 1)})"
 
 
-def _linear(d: SymbolicDim, name: str) -> tuple[int, Dim] | None:
+def _linear(d: dimension.SymbolicDim, name: str) -> tuple[int, dimension.Dim] | None:
     """The coefficient of a variable and the sum of the other terms; None if these contain the variable too."""
-    alone, coefficient, rest = Term(((Factor(name), 1),)), 0, []
-    for term, k in terms_of(d):
+    alone, coefficient, rest = dimension.Term(((dimension.Factor(name), 1),)), 0, []
+    for term, k in dimension.terms_of(d):
         if term == alone:
             coefficient = k
-        elif name in names_in(term):
+        elif name in dimension.names_in(term):
             return None
         else:
             rest.append((term, k))
     if not rest:
         return coefficient, 0
-    return coefficient, d - coefficient * SymbolicDim(((alone, 1),), d.scope)
+    return coefficient, d - coefficient * dimension.SymbolicDim(((alone, 1),), d.scope)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.documentation import filled
 from minijax.base.native import approx_top_k_reduction_output_size
 from minijax.base.symbolic.dimension import is_int
-from minijax.composed.arrays.take_along import along
+from minijax.base.util import named
+from minijax.composed.arrays.index_in_dim import along
 from minijax.composed.linalg.matrices import from_front
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Primitive
@@ -100,36 +103,29 @@ class ApproxTopK(Primitive):
 approx_top_k_p = ApproxTopK()
 
 
-def approx_max_k(
-    operand: Array,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
-    """Returns the `k` largest elements of floats along an axis, and their indices; on TPUs some may be missed.
+def _approximate(name: str, is_max_k: bool, what: str) -> Callable[..., tuple[Array, Array]]:
+    def function(
+        operand: Array,
+        k: int,
+        reduction_dimension: int = -1,
+        recall_target: float = 0.95,
+        reduction_input_size_override: int = -1,
+        aggregate_to_topk: bool = True,
+    ) -> tuple[Array, Array]:
+        """Returns the `k` {what} elements of floats along an axis, and their indices; on TPUs some may be missed.
 
-    `recall_target` is the share that is found on TPUs, by the algorithm of arXiv:2206.14286. Other platforms find all.
-    Without `aggregate_to_topk`, the results may have more than `k` elements, not in order.
-    """
-    how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
-    return _approx(operand, True, *how)
+        `recall_target` is the share that is found on TPUs, by the algorithm of arXiv:2206.14286. Other platforms find
+        all. Without `aggregate_to_topk`, the results may have more than `k` elements, not in order.
+        """
+        return approx_top_k_p.bind(
+            operand, k=k, reduction_dimension=reduction_dimension, recall_target=recall_target, is_max_k=is_max_k,
+            reduction_input_size_override=reduction_input_size_override, aggregate_to_topk=aggregate_to_topk,
+        )  # fmt: skip
 
-
-def approx_min_k(
-    operand: Array,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
-    """Returns the `k` smallest elements of floats along an axis, and their indices; see `approx_max_k`."""
-    how = k, reduction_dimension, recall_target, reduction_input_size_override, aggregate_to_topk
-    return _approx(operand, False, *how)
+    return named(function, name, filled(function, dict(what=what)))
 
 
-def _approx(x, is_max_k, k, dimension, recall_target, size_override, aggregate):
-    params = dict(k=k, reduction_dimension=dimension, recall_target=recall_target, is_max_k=is_max_k)
-    return approx_top_k_p.bind(x, **params, reduction_input_size_override=size_override, aggregate_to_topk=aggregate)
+approx_max_k, approx_min_k = (
+    _approximate("approx_max_k", True, "largest"),
+    _approximate("approx_min_k", False, "smallest"),
+)

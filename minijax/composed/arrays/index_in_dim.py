@@ -1,13 +1,14 @@
-"""Indexing along one axis, by the jitted functions that users call, and along several axes."""
+"""Indexing along one axis, by one index or by one for each row, and along several axes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from minijax.composed.arrays.division import remainder
+from minijax.base.symbolic.dimension import min_dim
+from minijax.composed.arrays.selecting import remainder
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof
 from minijax.primitives import dynamic_slice, moving
@@ -41,3 +42,41 @@ def index_take(src: Array, idxs: Array, axes: Sequence[int]) -> Array:
     rest = tuple(range(1, len(shape) - len(axes) + 1))
     sizes = [1 if a in axes else n for a, n in enumerate(shape)]
     return gather(src, at, GatherDimensionNumbers(rest, axes, axes), sizes, mode=GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+class Along(NamedTuple):
+    """A gather's or scatter's numbers, its slice sizes, and the shape of the indices without broadcast axes.
+
+    `squeezed` are the axes of size 1 that the array has to lose first: the indices broadcast it along them.
+    """
+
+    numbers: GatherDimensionNumbers
+    slice_sizes: tuple[int, ...]
+    index_shape: tuple[int, ...]
+    squeezed: tuple[int, ...]
+
+
+def along(shape: tuple, index_shape: tuple, axis: int) -> Along:
+    """The gather of one index per row: axes shared by array and indices are batched."""
+    offsets, batched, index_batched, index_sizes, sizes, squeezed = [], [], [], [], [], []
+    for i, (n, m) in enumerate(zip(shape, index_shape, strict=True)):
+        at = i - len(squeezed)
+        if i == axis:
+            collapsed = at
+            index_sizes.append(m)
+            sizes.append(1)
+        elif n == 1 != m:
+            squeezed.append(i)
+            index_sizes.append(m)
+        elif m != 1:
+            if n != m:
+                raise ValueError(f"take_along_axis: Incompatible shapes for broadcasting: {shape} and {index_shape}")
+            batched.append(at)
+            index_batched.append(len(index_sizes))
+            index_sizes.append(m)
+            sizes.append(min_dim(n, 1))
+        else:
+            offsets.append(i)
+            sizes.append(n)
+    numbers = GatherDimensionNumbers(tuple(offsets), (collapsed,), (collapsed,), tuple(batched), tuple(index_batched))
+    return Along(numbers, tuple(sizes), tuple(index_sizes), tuple(squeezed))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
-from minijax.composed.arrays.division import floor_divide, remainder
+from minijax.composed.arrays.selecting import floor_divide, remainder
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
 from minijax.primitives import moving

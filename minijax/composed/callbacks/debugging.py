@@ -1,4 +1,4 @@
-"""Operations that show values of a running program: `debug.callback`, `debug.print`, `debug.log`."""
+"""Operations that show a running program: `debug.callback`, `debug.print`, `debug.inspect_array_sharding`."""
 
 import functools
 import logging
@@ -9,13 +9,18 @@ from typing import Any
 import numpy as np
 
 from minijax.base import source, tree
+from minijax.base.native import replicated
 from minijax.composed.callbacks.callback import HostFunction, on_host
 from minijax.dispatch.operands import operand
 from minijax.dispatch.operations import evaluate
 from minijax.ir.effects import DebugEffect, OrderedDebugEffect
+from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, is_value
+from minijax.partition.shardings import GSPMDSharding, Sharding
 from minijax.primitives.structural import index_in_dim
+from minijax.run.clients import client
 from minijax.run.programs import host_calls, tokens
+from minijax.run.programs.compiled_shardings import named_sharding
 
 _log = logging.getLogger("jax._src.debugging")
 
@@ -292,3 +297,53 @@ class _Checker(string.Formatter):
     def check(self, fmt: str, args: tuple, kwargs: dict) -> None:
         """Raises the errors of `str.format` for missing arguments, ValueError for unused ones."""
         self.vformat(fmt, args, kwargs)
+
+
+class InspectSharding(Primitive):
+    """Calls `callback` with the sharding of a value."""
+
+    name = "inspect_sharding"
+    multiple_results = True
+
+    def typed(self, avals, params):
+        return [], frozenset({DebugEffect()})  # not cached: a cache would keep the function alive
+
+    def at_once(self, x, *, callback):
+        callback(operand(x).sharding)
+        return []
+
+    def lower(self, e, ins, outs, x, *, callback):
+        devices, mesh, (aval,) = e.devices, e.mesh, ins
+        if e.num_partitions == 1:
+            callback(GSPMDSharding(tuple(devices) or (client.default_device(),), replicated()))
+            return []
+
+        def report(hlo):
+            callback(GSPMDSharding(tuple(devices), hlo) if mesh is None else named_sharding(mesh, hlo, aval.ndim))
+
+        inspection = host_calls.Inspection(report)
+        e.inspect_sharding(inspection, inspection.address(), x, aval)
+        return []
+
+    def jvp(self, primals, tangents, *, callback):
+        return self.bind(*primals, callback=callback), []
+
+    def transpose(self, cts, x, *, callback):
+        return [None]
+
+    def batch(self, axis, operands, dims, *, callback):
+        return self.bind(*operands, callback=callback), []
+
+
+inspect_sharding_p = InspectSharding()
+
+
+@source.boundary
+def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+    """Calls `callback` with the sharding of each array in a tree.
+
+    For a traced value, it is called each time that XLA compiles the program. Its exceptions are raised by the call that
+    compiles the program.
+    """
+    for x in tree.tree_leaves(value):
+        inspect_sharding_p.bind(x, callback=callback)

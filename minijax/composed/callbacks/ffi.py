@@ -12,7 +12,7 @@ import numpy as np
 from minijax.base import cache, source
 from minijax.base.errors import JaxRuntimeError
 from minijax.base.util import ByKey
-from minijax.composed.callbacks.foreign import Foreign, aliases_of, check_aliases, check_method, dtype_of
+from minijax.composed.callbacks.callback import Foreign, aliases_of, check_aliases, check_method, dtype_of
 from minijax.hlo.spell import physical
 from minijax.ir.effects import FfiEffect
 from minijax.ir.jaxpr import NO_EFFECTS

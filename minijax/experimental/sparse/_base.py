@@ -11,10 +11,20 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.api.vmap import register_vmappable
 from minijax.base import tree
+from minijax.base.util import named
 from minijax.experimental.sparse.util import SparseInfo
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import Tracer
 from minijax.run.arrays.array import Array
+
+
+def _missing(operation: str) -> Callable[..., Any]:
+    """The method of an operation that a format may lack."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}.{operation} is not implemented")
+
+    return named(method, operation, None)
 
 
 class JAXSparse(abc.ABC):
@@ -88,44 +98,10 @@ class JAXSparse(abc.ABC):
             leaf.block_until_ready()
         return self
 
-    def _lacks(self, operation: str) -> NotImplementedError:
-        return NotImplementedError(f"{type(self).__name__}.{operation} is not implemented")
-
-    def sum(self, *args: Any, **kwargs: Any) -> Any:
-        raise self._lacks("sum")
-
-    def __neg__(self) -> Any:
-        raise self._lacks("__neg__")
-
-    def __pos__(self) -> Any:
-        raise self._lacks("__pos__")
-
-    def __matmul__(self, other: Any) -> Any:
-        raise self._lacks("__matmul__")
-
-    def __rmatmul__(self, other: Any) -> Any:
-        raise self._lacks("__rmatmul__")
-
-    def __mul__(self, other: Any) -> Any:
-        raise self._lacks("__mul__")
-
-    def __rmul__(self, other: Any) -> Any:
-        raise self._lacks("__rmul__")
-
-    def __add__(self, other: Any) -> Any:
-        raise self._lacks("__add__")
-
-    def __radd__(self, other: Any) -> Any:
-        raise self._lacks("__radd__")
-
-    def __sub__(self, other: Any) -> Any:
-        raise self._lacks("__sub__")
-
-    def __rsub__(self, other: Any) -> Any:
-        raise self._lacks("__rsub__")
-
-    def __getitem__(self, item: Any) -> Any:
-        raise self._lacks("__getitem__")
+    sum = _missing("sum")
+    __neg__, __pos__, __getitem__ = map(_missing, ("__neg__", "__pos__", "__getitem__"))
+    __matmul__, __rmatmul__, __mul__, __rmul__ = map(_missing, ("__matmul__", "__rmatmul__", "__mul__", "__rmul__"))
+    __add__, __radd__, __sub__, __rsub__ = map(_missing, ("__add__", "__radd__", "__sub__", "__rsub__"))
 
 
 class Format(JAXSparse):

@@ -14,9 +14,9 @@ from minijax.base.faces import listing
 from minijax.experimental.sparse._base import JAXSparse
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcsr import BCSR
-from minijax.experimental.sparse.composed import Composed
 from minijax.experimental.sparse.coo import COO
 from minijax.experimental.sparse.csr import CSC, CSR
+from minijax.experimental.sparse.matrices import Composed
 from minijax.ir.primitive import is_undefined_primal
 from minijax.ir.types import ShapedArray
 from minijax.primitives.zeros import instantiate

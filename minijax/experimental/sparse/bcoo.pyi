@@ -11,10 +11,13 @@ from minijax.experimental.sparse.bcoo_dense import bcoo_fromdense as bcoo_fromde
 from minijax.experimental.sparse.bcoo_dense import bcoo_fromdense_p as bcoo_fromdense_p
 from minijax.experimental.sparse.bcoo_dense import bcoo_todense as bcoo_todense
 from minijax.experimental.sparse.bcoo_dense import bcoo_todense_p as bcoo_todense_p
+from minijax.experimental.sparse.bcoo_dot import bcoo_conv_general_dilated as bcoo_conv_general_dilated
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general as bcoo_dot_general
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general_p as bcoo_dot_general_p
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general_sampled as bcoo_dot_general_sampled
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general_sampled_p as bcoo_dot_general_sampled_p
+from minijax.experimental.sparse.bcoo_dot import bcoo_multiply_dense as bcoo_multiply_dense
+from minijax.experimental.sparse.bcoo_dot import bcoo_multiply_sparse as bcoo_multiply_sparse
 from minijax.experimental.sparse.bcoo_dot import bcoo_spdot_general_p as bcoo_spdot_general_p
 from minijax.experimental.sparse.bcoo_layout import bcoo_eliminate_zeros as bcoo_eliminate_zeros
 from minijax.experimental.sparse.bcoo_layout import bcoo_sort_indices as bcoo_sort_indices
@@ -24,9 +27,6 @@ from minijax.experimental.sparse.bcoo_layout import bcoo_sum_duplicates_p as bco
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose as bcoo_transpose
 from minijax.experimental.sparse.bcoo_layout import bcoo_transpose_p as bcoo_transpose_p
 from minijax.experimental.sparse.bcoo_layout import bcoo_update_layout as bcoo_update_layout
-from minijax.experimental.sparse.bcoo_multiply import bcoo_conv_general_dilated as bcoo_conv_general_dilated
-from minijax.experimental.sparse.bcoo_multiply import bcoo_multiply_dense as bcoo_multiply_dense
-from minijax.experimental.sparse.bcoo_multiply import bcoo_multiply_sparse as bcoo_multiply_sparse
 from minijax.experimental.sparse.bcoo_shapes import bcoo_broadcast_in_dim as bcoo_broadcast_in_dim
 from minijax.experimental.sparse.bcoo_shapes import bcoo_concatenate as bcoo_concatenate
 from minijax.experimental.sparse.bcoo_shapes import bcoo_dynamic_slice as bcoo_dynamic_slice

@@ -11,7 +11,7 @@ import minijax.numpy as jnp
 from minijax import lax
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
-from minijax.experimental.sparse import composed
+from minijax.experimental.sparse import matrices
 from minijax.experimental.sparse.bcoo_array import BCOO, validated
 from minijax.experimental.sparse.util import Shape, SparseInfo, count_stored, nfold_vmap, stored_mask
 from minijax.ir.concrete import concrete_or_error
@@ -27,7 +27,7 @@ since the number of nonzero elements of a tracer is unknown."""
 # `index_buffers` are (indices,) for BCOO, and (indices, indptr) for BCSR, whose primitives are subclasses of these.
 
 
-class OfFormat(composed.Composed):
+class OfFormat(matrices.Composed):
     """The operations on buffers that the primitives of a format use."""
 
     validated: Any = staticmethod(validated)
@@ -48,7 +48,7 @@ class OfFormat(composed.Composed):
 # ---- to dense ---------------------------------------------------------------------------------------
 
 
-class ToDense(OfFormat, composed.Batched):
+class ToDense(OfFormat, matrices.Batched):
     """Converts (data, *index_buffers) to a dense array."""
 
     name = "bcoo_todense"
@@ -101,7 +101,7 @@ def bcoo_todense(mat: BCOO) -> Array:
 # ---- from dense -------------------------------------------------------------------------------------
 
 
-class FromDense(OfFormat, composed.FromDense):
+class FromDense(OfFormat, matrices.FromDense):
     name = "bcoo_fromdense"
 
     def infer(self, mat, *, nse, n_batch, n_dense, index_dtype):
@@ -162,7 +162,7 @@ def bcoo_fromdense(
 # ---- extract ----------------------------------------------------------------------------------------
 
 
-class Extract(OfFormat, composed.Batched):
+class Extract(OfFormat, matrices.Batched):
     """The elements of an array at the indices of a sparse array; 0 for padding and for repeated indices."""
 
     name = "bcoo_extract"

@@ -11,7 +11,7 @@ from minijax.api.vmap import vmap
 from minijax.base import errors
 from minijax.experimental.sparse import util
 from minijax.experimental.sparse.bcoo_array import BCOO, BCOOProperties, validated
-from minijax.experimental.sparse.composed import Batched
+from minijax.experimental.sparse.matrices import Batched
 from minijax.experimental.sparse.util import Shape, SparseInfo, batch_sizes, inverse, is_padding, nfold_vmap, row
 from minijax.ir.concrete import concrete_value
 from minijax.ir.types import ShapedArray, Zero, typeof

@@ -9,7 +9,7 @@ from minijax.api.jit import eval_shape, jit
 from minijax.base import tree
 from minijax.calls.custom_derivatives import custom_jvp_call_p
 from minijax.dispatch.jit import jit_p
-from minijax.experimental.sparse import bcoo_multiply, bcoo_shapes, bcsr, transform
+from minijax.experimental.sparse import bcoo_dot, bcoo_shapes, bcsr, transform
 from minijax.experimental.sparse.api import todense_p
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dot import bcoo_dot_general
@@ -100,9 +100,9 @@ def _mul(spenv, x, y):
     if x.is_sparse() and y.is_sparse():
         if x.indices_ref == y.indices_ref and x.unique_indices:
             return _with_data(spenv, x, lax.mul(spenv.data(x), spenv.data(y)))
-        return arrays_to_spvalues(spenv, bcoo_multiply.bcoo_multiply_sparse(*spvalues_to_arrays(spenv, (x, y))))
+        return arrays_to_spvalues(spenv, bcoo_dot.bcoo_multiply_sparse(*spvalues_to_arrays(spenv, (x, y))))
     mat, array = (x, y) if x.is_sparse() else (y, x)
-    return _with_data(spenv, mat, bcoo_multiply.bcoo_multiply_dense(spvalues_to_arrays(spenv, mat), spenv.data(array)))
+    return _with_data(spenv, mat, bcoo_dot.bcoo_multiply_dense(spvalues_to_arrays(spenv, mat), spenv.data(array)))
 
 
 @_rule(lax.div_p)
@@ -150,7 +150,7 @@ for _primitive, _function in {
     lax.broadcast_in_dim_p: bcoo_shapes.bcoo_broadcast_in_dim,
     lax.concatenate_p: _concatenate,
     lax.stack_p: _stack,
-    lax.conv_general_dilated_p: bcoo_multiply.bcoo_conv_general_dilated,
+    lax.conv_general_dilated_p: bcoo_dot.bcoo_conv_general_dilated,
     lax.dot_general_p: bcoo_dot_general,
     lax.dynamic_slice_p: lambda mat, *starts, slice_sizes: bcoo_shapes.bcoo_dynamic_slice(mat, starts, slice_sizes),
     lax.gather_p: bcoo_shapes.bcoo_gather,

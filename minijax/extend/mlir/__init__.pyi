@@ -7,7 +7,7 @@ from jaxlib._jax.mlir import serialize_portable_artifact as serialize_portable_a
 from minijax.extend.mlir import dialects as dialects
 from minijax.extend.mlir import ir as ir
 from minijax.extend.mlir import passmanager as passmanager
-from minijax.interop.contexts import lower_with_sharding_in_types as lower_with_sharding_in_types
+from minijax.interop.lowering import lower_with_sharding_in_types as lower_with_sharding_in_types
 
 __all__ = [
     "deserialize_portable_artifact", "dialects", "hlo_to_stablehlo", "ir", "lower_with_sharding_in_types",

@@ -21,10 +21,22 @@ from minijax.partition.layouts import Format, shown
 from minijax.partition.meshes import AbstractMesh, PartitionSpec
 from minijax.partition.shardings import NamedSharding, Sharding
 from minijax.run.arrays import buffers, dlpack, host, pending, strings
-from minijax.run.arrays.shard import Shard
 from minijax.run.arrays.token import Token
 from minijax.run.clients import client
 from minijax.run.programs import exhausted, host_calls
+
+
+@known_as("jax._src.array.Shard")
+class Shard:
+    """Describes the part of an array on one device: `device`, `index` (slices), `replica_id`, and `data`, an array."""
+
+    def __init__(self, device: Any, index: tuple, replica_id: int, data: Any):
+        self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
+
+    def __repr__(self):
+        fields = f"device={self.device!r}, index={self.index}, replica_id={self.replica_id}, data={self.data}"
+        return f"Shard({fields})"
+
 
 if TYPE_CHECKING:
     from minijax.run.arrays.array_methods import ArrayMethods

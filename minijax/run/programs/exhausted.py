@@ -11,6 +11,7 @@ from minijax.base.html import amount
 from minijax.base.native import JaxRuntimeError
 from minijax.run.clients import client
 from minijax.run.programs import host_calls
+from minijax.run.programs.hlo_places import PlaceTables
 
 _SHOWN = 3
 _INSTRUCTION = re.compile(r"^  (?:ROOT )?%\S+ = (\w+)\[([\d,]+)\]\S* ([\w-]+)\((.*)$", re.MULTILINE)
@@ -90,32 +91,19 @@ def _alive() -> list[str]:
 
 def _buffers(text: str) -> list[str]:
     """The largest buffers of the optimized HLO, with the operation and the user's line where they are known."""
-    found = []
+    found, tables = [], PlaceTables()
+    for line in text[: text.find("\nENTRY ")].splitlines():
+        tables.read(line)
     for dtype, sizes, opcode, rest in _INSTRUCTION.findall(text[text.find("\nENTRY ") :]):
         if opcode not in _FREE:
             bits = int((re.search(r"\d+", dtype) or ["8"])[0])
             found.append((math.prod(map(int, sizes.split(","))) * bits // 8, f"{dtype}[{sizes}]", rest))
     found.sort(key=lambda row: row[0], reverse=True)
-    return [f"  {amount(count)}: {kind}{_made_by(rest, text)}" for count, kind, rest in found[:_SHOWN]]
+    return [f"  {amount(count)}: {kind}{_made_by(rest, tables)}" for count, kind, rest in found[:_SHOWN]]
 
 
-def _made_by(rest: str, text: str) -> str:
-    """The operation of an instruction's metadata, and its line from the tables at the beginning of the text."""
-    operation = re.search(r'op_name="([^"]*)"', rest)
-    where = re.search(r'source_file="([^"]*)" source_line=(\d+)', rest)
-    if (frame := re.search(r"stack_frame_id=(\d+)", rest)) and where is None:
-        location = _row("StackFrames", frame[1], r"file_location_id=(\d+)", text)
-        file = _row("FileLocations", location, r"file_name_id=(\d+)", text)
-        line = _row("FileLocations", location, r" line=(\d+)", text)
-        name = _row("FileNames", file, r'"([^"]*)"', text)
-        return f" by {operation[1] if operation else 'an operation'}" + (f" at {name}:{line}" if name else "")
-    return (f" by {operation[1]}" if operation else "") + (f" at {where[1]}:{where[2]}" if where else "")
-
-
-def _row(table: str, number: str, field: str, text: str) -> str:
-    """A field of a row of one of the text's tables; "" if it has none."""
-    start = text.find(f"\n{table}\n")
-    rows = text[start : text.find("\n\n", start)] if start >= 0 and number else ""
-    row = re.search(rf"^{number} (.*)$", rows, re.MULTILINE)
-    found = row and re.search(field, row[1])
-    return found[1] if found else ""
+def _made_by(metadata: str, tables: PlaceTables) -> str:
+    """The operation of an instruction, and the user's line."""
+    operation, place = re.search(r'op_name="([^"]*)"', metadata), tables.place(metadata)
+    name = operation[1] if operation else "an operation" if place else ""
+    return (f" by {name}" if name else "") + (f" at {place[0]}:{place[1]}" if place else "")

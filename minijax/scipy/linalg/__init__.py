@@ -9,8 +9,7 @@ minijax.scipy.linalg.systems: cho_factor cho_solve cholesky det inv lu_factor lu
 minijax.scipy.linalg.factors: eigh expm expm_frechet funm hessenberg lu polar qr qr_multiply rsf2csf schur
     solve_sylvester sqrtm svd
 minijax.scipy.linalg.tridiagonal: eigh_tridiagonal
-minijax.scipy.linalg.windows: block_diag circulant companion convolution_matrix fiedler fiedler_companion hankel leslie
-    toeplitz
-minijax.scipy.linalg.named_matrices: dft hadamard helmert hilbert invhilbert invpascal pascal
+minijax.scipy.linalg.windows: block_diag circulant companion convolution_matrix dft fiedler fiedler_companion hadamard
+    hankel helmert hilbert invhilbert invpascal leslie pascal toeplitz
 """,
 )

@@ -14,13 +14,6 @@ from minijax.scipy.linalg.factors import schur as schur
 from minijax.scipy.linalg.factors import solve_sylvester as solve_sylvester
 from minijax.scipy.linalg.factors import sqrtm as sqrtm
 from minijax.scipy.linalg.factors import svd as svd
-from minijax.scipy.linalg.named_matrices import dft as dft
-from minijax.scipy.linalg.named_matrices import hadamard as hadamard
-from minijax.scipy.linalg.named_matrices import helmert as helmert
-from minijax.scipy.linalg.named_matrices import hilbert as hilbert
-from minijax.scipy.linalg.named_matrices import invhilbert as invhilbert
-from minijax.scipy.linalg.named_matrices import invpascal as invpascal
-from minijax.scipy.linalg.named_matrices import pascal as pascal
 from minijax.scipy.linalg.systems import cho_factor as cho_factor
 from minijax.scipy.linalg.systems import cho_solve as cho_solve
 from minijax.scipy.linalg.systems import cholesky as cholesky
@@ -35,10 +28,17 @@ from minijax.scipy.linalg.windows import block_diag as block_diag
 from minijax.scipy.linalg.windows import circulant as circulant
 from minijax.scipy.linalg.windows import companion as companion
 from minijax.scipy.linalg.windows import convolution_matrix as convolution_matrix
+from minijax.scipy.linalg.windows import dft as dft
 from minijax.scipy.linalg.windows import fiedler as fiedler
 from minijax.scipy.linalg.windows import fiedler_companion as fiedler_companion
+from minijax.scipy.linalg.windows import hadamard as hadamard
 from minijax.scipy.linalg.windows import hankel as hankel
+from minijax.scipy.linalg.windows import helmert as helmert
+from minijax.scipy.linalg.windows import hilbert as hilbert
+from minijax.scipy.linalg.windows import invhilbert as invhilbert
+from minijax.scipy.linalg.windows import invpascal as invpascal
 from minijax.scipy.linalg.windows import leslie as leslie
+from minijax.scipy.linalg.windows import pascal as pascal
 from minijax.scipy.linalg.windows import toeplitz as toeplitz
 
 __all__ = [

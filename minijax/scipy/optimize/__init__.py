@@ -2,4 +2,4 @@
 
 from minijax.base.faces import Face
 
-__getattr__, __dir__ = _FACE = Face(__name__, {"minijax.scipy.optimize.minimization": "OptimizeResults minimize"})
+__getattr__, __dir__ = _FACE = Face(__name__, {"minijax.scipy.optimize.bfgs": "OptimizeResults minimize"})

@@ -3,11 +3,6 @@
 from minijax.numpy.custom_rules import logsumexp as logsumexp
 from minijax.run.arrays.array import Array
 from minijax.run.arrays.array import ArrayLike
-from minijax.scipy.special.bessels import bessel_jn as bessel_jn
-from minijax.scipy.special.bessels import i0 as i0
-from minijax.scipy.special.bessels import i0e as i0e
-from minijax.scipy.special.bessels import i1 as i1
-from minijax.scipy.special.bessels import i1e as i1e
 from minijax.scipy.special.errors import dawsn as dawsn
 from minijax.scipy.special.errors import erf as erf
 from minijax.scipy.special.errors import erfc as erfc
@@ -18,6 +13,7 @@ from minijax.scipy.special.errors import ndtri as ndtri
 from minijax.scipy.special.errors import owens_t as owens_t
 from minijax.scipy.special.errors import wofz as wofz
 from minijax.scipy.special.gammas import bernoulli as bernoulli
+from minijax.scipy.special.gammas import bessel_jn as bessel_jn
 from minijax.scipy.special.gammas import beta as beta
 from minijax.scipy.special.gammas import betainc as betainc
 from minijax.scipy.special.gammas import betaln as betaln
@@ -29,6 +25,10 @@ from minijax.scipy.special.gammas import gammainc as gammainc
 from minijax.scipy.special.gammas import gammaincc as gammaincc
 from minijax.scipy.special.gammas import gammaln as gammaln
 from minijax.scipy.special.gammas import gammasgn as gammasgn
+from minijax.scipy.special.gammas import i0 as i0
+from minijax.scipy.special.gammas import i0e as i0e
+from minijax.scipy.special.gammas import i1 as i1
+from minijax.scipy.special.gammas import i1e as i1e
 from minijax.scipy.special.gammas import loggamma as loggamma
 from minijax.scipy.special.gammas import multigammaln as multigammaln
 from minijax.scipy.special.gammas import polygamma as polygamma
@@ -40,9 +40,9 @@ from minijax.scipy.special.logarithms import boxcox1p as boxcox1p
 from minijax.scipy.special.logarithms import entr as entr
 from minijax.scipy.special.logarithms import expit as expit
 from minijax.scipy.special.logarithms import kl_div as kl_div
+from minijax.scipy.special.logarithms import log_softmax as log_softmax
 from minijax.scipy.special.logarithms import rel_entr as rel_entr
-from minijax.scipy.special.sums import log_softmax as log_softmax
-from minijax.scipy.special.sums import softmax as softmax
+from minijax.scipy.special.logarithms import softmax as softmax
 from typing import Any
 from typing_extensions import deprecated
 
@@ -54,18 +54,18 @@ __all__ = [
     "rel_entr", "sici", "softmax", "spence", "sph_harm_y", "wofz", "xlog1py", "xlogy", "zeta"
 ]
 
-def fresnel(x: ArrayLike) -> tuple[Any, Any]: ...
-def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array: ...
+def logit(x: ArrayLike) -> Array: ...
+def xlog1py(x: ArrayLike, y: ArrayLike) -> Array: ...
+def xlogy(x: ArrayLike, y: ArrayLike) -> Array: ...
 def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array: ...
 def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array: ...
 def poch(z: ArrayLike, m: ArrayLike) -> Array: ...
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array: ...
+def fresnel(x: ArrayLike) -> tuple[Any, Any]: ...
+def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array: ...
 def expi(x: ArrayLike) -> Array: ...
 def expn(n: ArrayLike, x: ArrayLike) -> Array: ...
 def sici(x: ArrayLike) -> tuple[Any, Any]: ...
-def logit(x: ArrayLike) -> Array: ...
-def xlog1py(x: ArrayLike, y: ArrayLike) -> Array: ...
-def xlogy(x: ArrayLike, y: ArrayLike) -> Array: ...
 @deprecated("jax.scipy.special.lpmn is deprecated; no replacement is planned.")
 def lpmn(m: int, n: int, z: Array) -> tuple[Any, Any]: ...
 @deprecated("jax.scipy.special.lpmn_values is deprecated; no replacement is planned.")

@@ -1,4 +1,4 @@
-"""Logistic and power transforms, and the terms of entropies."""
+"""Logistic and power transforms, the terms of entropies, and functions of jax.nn with SciPy's defaults."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
+from minijax.nn import functions as nn
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import promote_args_inexact
@@ -146,3 +147,23 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     Arguments broadcast. It is precise near x = 0.
     """
     return _power_transform(*promote_args_inexact("boxcox1p", x, lmbda), lax.log1p)
+
+
+def softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Computes `exp(x)` divided by its sum over axes, without overflow.
+
+    `axis` is an axis or tuple of axes, by default all; in `jax.nn.softmax` it is the last one.
+
+    Example:
+      >>> jax.scipy.special.softmax(jnp.array([0.0, 0.0]))
+      Array([0.5, 0.5], dtype=float32)
+    """
+    return nn.softmax(x, axis=axis)
+
+
+def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Computes the logarithm of `softmax` without overflow.
+
+    `axis` is an axis or tuple of axes, by default all; in `jax.nn.log_softmax` it is the last one.
+    """
+    return nn.log_softmax(x, axis=axis)

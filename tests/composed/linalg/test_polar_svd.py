@@ -9,7 +9,7 @@ from linalg_cases import matrix
 
 import minijax
 from minijax import lax
-from minijax.composed.linalg.polar_svd import qdwh_svd
+from minijax.composed.linalg.svd import qdwh_svd
 
 pytestmark = pytest.mark.oracle
 
