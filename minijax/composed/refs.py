@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
-from minijax.composed.ref_views import View, bitcasting, reshaping, transposing
-from minijax.indexing.language import Index, Slot, Span, Window, parse
+from minijax.composed.ref_views import Indices, View, bitcasting, reshaping, transposing
+from minijax.indexing.language import Index, Listed, Slot, Span, Window, parse
 from minijax.indexing.reading import from_front
 from minijax.ir import show, state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
@@ -20,7 +20,8 @@ from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
-from minijax.primitives.elementwise import add, clamp
+from minijax.primitives.elementwise import add, clamp, eq, select_n
+from minijax.primitives.families import scalar_like
 from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import as_array_or_constant, filled
 from minijax.primitives.structural import pad
@@ -176,6 +177,21 @@ def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
     return tuple([item(axis, e) for axis, e in index.places()])
 
 
+def _with_elements(index: Index, arrays: Sequence) -> tuple[Index, Sequence]:
+    """An index and its arrays, with the elements of the reference that it reads; those ignored are out of bounds."""
+    at = next((i for i, e in enumerate(index.entries) if type(e) is Listed), None)
+    if at is None:
+        return index, arrays
+    e = index.entries[at]
+    x, others = arrays[e.place], arrays[e.place + 1 :][: e.count]
+    elements = as_array_or_constant(read_view(x._value if isinstance(x, Ref) else x, e.path, others))
+    if e.ignored is not None:
+        beyond = filled(e.shape, np.iinfo(typeof(elements).dtype).max, typeof(elements).dtype)
+        elements = select_n(eq(elements, scalar_like(elements, e.ignored)), elements, beyond)
+    entries = (*index.entries[:at], Slot(len(arrays), e.shape), *index.entries[at + 1 :])
+    return index._replace(entries=entries), [*arrays, elements]
+
+
 Path = Sequence[Index | View]
 
 
@@ -191,7 +207,9 @@ def _index_text(index: Index | View, names: Sequence[str], atoms: Sequence) -> s
             return f"{start!r}:{_stop(start.val + e.size, index.shape[axis])}"
         if type(e) is Window:
             return f"{names[e.place]}:{names[e.place]}+{e.size}"
-        return names[e.place] if type(e) is Slot else str(e)
+        if type(e) is Listed and e.ignored is not None:
+            return f"{names[e.place]}~{e.ignored}"
+        return names[e.place] if type(e) in (Slot, Listed) else str(e)
 
     if _is_ellipsis(index):
         return f"[{','.join(':' * len(index.shape))}]"
@@ -247,7 +265,8 @@ class Get(Indexed):
 
     def infer(self, ref, *arrays, path):
         read = lambda x, *arrays: [read_view(x, path, arrays)]  # noqa: E731
-        return trace_to_jaxpr(read, [ref.inner_aval, *arrays], DebugInfo("get", "get"))[0].out_avals
+        types = [a.inner_aval if type(a) is AbstractRef else a for a in (ref, *arrays)]
+        return trace_to_jaxpr(read, types, DebugInfo("get", "get"))[0].out_avals
 
     def perform(self, ref, *arrays, path):
         value = read_view(ref._value, path, arrays)
@@ -272,7 +291,7 @@ def read_view(x: Any, path: Path, arrays: Sequence) -> Any:
             x = index.of(x)
         elif not selects_all(index):
             x, index = _reaching(as_array_or_constant(x), index)
-            x = x[_user_index(index, arrays)]
+            x = x[_user_index(*_with_elements(index, arrays))]
     return x
 
 
@@ -300,7 +319,7 @@ def updated_view(x: Any, path: Path, arrays: Sequence, value: Any, name: str) ->
     if name == "set" and selects_all(index):
         return value
     longer, index = _reaching(as_array_or_constant(x), index)
-    view = longer.at[_user_index(index, arrays, clamps=True)]
+    view = longer.at[_user_index(*_with_elements(index, arrays), clamps=True)]
     x_new = view.set(value) if name == "set" else view.add(value)
     return x_new if longer.shape == typeof(x).shape else x_new[tuple(map(slice, typeof(x).shape))]
 
@@ -473,12 +492,44 @@ def _parsed(items: tuple, shape: Sequence[int], checks_ints: bool) -> tuple[Inde
     """The index of an array of `shape`, and the arrays in it. Raises ValueError if it is out of bounds."""
     if not items or len(items) == 1 and items[0] is Ellipsis:
         return Index(shape, (Ellipsis,)), []
+    if any(map(_is_listed, items)):
+        return _parsed_list(items, shape)
     _check_bounds(items, shape, checks_ints)
     index, arrays = parse(tuple(map(_as_array_index, items)), shape)
     if not any(map(_is_long, items, index.entries)):
         return index, arrays
     entries = [_long_span(i) if _is_long(i, e) else e for i, e in zip(items, index.entries, strict=False)]
     return index._replace(entries=(*entries, *index.entries[len(entries) :])), arrays
+
+
+def _is_listed(item: Any) -> bool:
+    return isinstance(item, Ref | TransformedRef | Indices)
+
+
+def _parsed_list(items: tuple, shape: Sequence[int]) -> tuple[Index, list]:
+    """As `_parsed`, for items among which are references, views or `Indices`."""
+    items = _without_ellipsis(items, len(shape))
+    at, *more = [i for i, item in enumerate(items) if _is_listed(item)]
+    if more or not all(isinstance(item, slice | Slice) for i, item in enumerate(items) if i != at):
+        raise NotImplementedError(f"a reference can be an index only beside slices, got indices={items}")
+    given = items[at] if isinstance(items[at], Indices) else Indices(items[at])
+    base, path, views = parts_of(given.values)
+    listed = given.values.shape if path else typeof(base).shape
+    if not listed:
+        raise TypeError(f"indices of a reference must be a vector, got the scalar {given.values}")
+    index, arrays = _parsed((*items[:at], slice(None), *items[at + 1 :]), shape, True)
+    place = sum(type(e) is Window for e in index.entries[:at])
+    entry = Listed(place, listed, path, len(views), given.ignored_value)
+    later = index.after(1 + len(views)).entries[at + 1 :]
+    entries = (*index.entries[:at], entry, *later)
+    return index._replace(entries=entries), [*arrays[:place], base, *views, *arrays[place:]]
+
+
+def _without_ellipsis(items: tuple, rank: int) -> tuple:
+    """The items, with full slices in place of an ellipsis."""
+    at = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
+    rest = items[at + 1 :]
+    return (*items[:at], *[slice(None)] * (rank - at - len(rest)), *rest)
 
 
 def _is_long(item: Any, entry: Any) -> bool:

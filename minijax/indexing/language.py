@@ -56,6 +56,21 @@ class Slot(NamedTuple):
         return operands[self.place]
 
 
+class Listed(NamedTuple):
+    """Indices of a kernel's copies: the elements that `path` selects from operand `place`, a reference or an array.
+
+    The arrays of `path` are the `count` operands after it; elements that are `ignored` are left out.
+    """
+
+    place: int
+    shape: tuple[int, ...]
+    path: tuple = ()
+    count: int = 0
+    ignored: int | None = None
+
+    ready = False
+
+
 class Window(NamedTuple):
     """`size` elements from the start in operand `place`, with stride `step`; `ready` means known to be in bounds."""
 
@@ -108,7 +123,7 @@ class Index(NamedTuple):
 
     def after(self, count: int) -> "Index":
         """The same index, whose operands come after `count` others."""
-        entries = [e._replace(place=e.place + count) if type(e) in (Slot, Window) else e for e in self.entries]
+        entries = [e._replace(place=e.place + count) if type(e) in (Slot, Window, Listed) else e for e in self.entries]
         return self._replace(entries=tuple(entries))
 
     def places(self) -> list[tuple[int, Any]]:
@@ -121,7 +136,7 @@ class Index(NamedTuple):
 
     def has_arrays(self) -> bool:
         """Returns whether an entry is an operand of rank above 0, which requires a gather."""
-        return any(type(e) is Slot and e.shape for e in self.entries)
+        return any(type(e) in (Slot, Listed) and e.shape for e in self.entries)
 
     def is_whole(self) -> bool:
         """Returns whether the index selects all elements."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.composed.refs import TransformedRef, parts_of
-from minijax.indexing.language import Index, Window
+from minijax.indexing.language import Index, Listed, Window
 from minijax.ir.refs import Ref
 from minijax.kernels.memory import SemaphoreType, is_semaphore
 from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of
@@ -30,6 +30,8 @@ class DmaStart(KernelOperation):
     def performed(self, src, dst, dst_sem, src_sem, device_id, *, priority, add: bool, device_id_type):
         if device_id is not None:
             raise NotImplementedError("dma_start: copies to other devices cannot be interpreted as one program")
+        if _ignores(src):
+            raise NotImplementedError("plsc.Indices: reads with an ignored value cannot be interpreted; pass None")
         source, _ = _with_room(src)
         value, (target, finish) = as_array_or_constant(value_of(source)), _with_room(dst)
         store(self, target, value, "add" if add else "set")
@@ -83,6 +85,12 @@ def _with_room(view: Any) -> tuple[Any, Callable[[], None]]:
         ref._value = longer._value[tuple(map(slice, shape))]
 
     return TransformedRef(longer, (index._replace(shape=longer.shape), *path[1:]), arrays), finish
+
+
+def _ignores(view: Any) -> bool:
+    """Returns whether some elements of a view are left out."""
+    entries = [e for index in parts_of(view)[1] if type(index) is Index for e in index.entries]
+    return any(type(e) is Listed and e.ignored is not None for e in entries)
 
 
 def _beyond(entry: Any, length: int) -> int:

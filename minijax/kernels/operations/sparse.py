@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -511,24 +510,6 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
             f"{given.str_short()}."
         )
     return fetch_and_add_p.call(x_ref, value, convert(as_array_or_constant(subcore_id), np.dtype(np.int32)))[0]
-
-
-@dataclasses.dataclass(frozen=True)
-class Indices:
-    """Indices of elements that a copy reads or writes.
-
-    Args:
-      values: vector of integers, or a reference to one.
-      ignored_value: the index whose elements are left out; None: no index is.
-
-    As an index of a reference it is refused: copies that are told where to go by a reference are not there.
-    """
-
-    values: Any
-    ignored_value: int | None = None
-
-    def __index__(self) -> int:
-        raise NotImplementedError("plsc.Indices: copies of the elements at indices are not there; use plsc.load_gather")
 
 
 def sort_key_val(keys: Any, values: Any, *, mask: Any = None, descending: bool = False) -> Any:

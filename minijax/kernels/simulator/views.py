@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.composed.ref_views import Bitcast, Reshaped, Transposed, View
-from minijax.indexing.language import Index, Slot, Span, Window
+from minijax.indexing.language import Index, Listed, Slot, Span, Window
 from minijax.kernels.simulator.memories import Buffer
 
 Selection = tuple  # for each axis an int, a slice with its start, stop and step, or an array
@@ -49,6 +49,8 @@ def _selector(index: Index, gets: Sequence) -> Callable[[list], Selection]:
         entries = [*entries[:at], *whole[first : first + missing], *entries[at:]]
     else:
         entries += whole[sum(e is not None for e in entries) :]
+    if any(type(e) is Listed for e in entries):
+        raise NotImplementedError("InterpretParams: a reference as an index is not simulated; pass interpret=True")
     if not any(type(e) in (Slot, Window) for e in entries):
         fixed = tuple([_fixed(e) for e in entries])
         return lambda env: fixed
