@@ -1,4 +1,4 @@
-"""What views of references have beside indices: other shapes, orders of axes and bits, and lists of indices."""
+"""The parts of views of references beside indices: other shapes, orders of axes and bits; and lists of indices."""
 
 from __future__ import annotations
 

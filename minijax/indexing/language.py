@@ -89,9 +89,37 @@ class Window(NamedTuple):
         return Slice(operands[self.place], self.size, self.step)
 
 
+class Stretch(NamedTuple):
+    """Elements whose number is known when a kernel runs, at most `limit`, from `start`, or from operand `place`.
+
+    The number is operand `place`, or the one after it if the start is an operand (`start` is None).
+    """
+
+    place: int
+    start: int | None
+    limit: int
+
+    def is_whole(self, size: int) -> bool:
+        """Returns whether it is known to select all of an axis of `size`."""
+        return False
+
+    def bounded(self, size: int) -> "Span | Window":
+        """The same, of `size` elements."""
+        return Window(self.place, size) if self.start is None else Span(self.start, size, 1, self.start + size)
+
+    def size(self, operands: Sequence) -> Any:
+        """The number of elements."""
+        return operands[self.place + (self.start is None)]
+
+
 def keeps_axis(entry: Any) -> bool:
     """Returns whether an entry of an index keeps its axis in the result."""
-    return type(entry) is Span or type(entry) is Window
+    return type(entry) in (Span, Window, Stretch)
+
+
+def of_operands(entry: Any) -> bool:
+    """Returns whether an entry of an index has operands."""
+    return type(entry) in (Slot, Window, Listed, Stretch)
 
 
 class Options(NamedTuple):
@@ -123,7 +151,7 @@ class Index(NamedTuple):
 
     def after(self, count: int) -> "Index":
         """The same index, whose operands come after `count` others."""
-        entries = [e._replace(place=e.place + count) if type(e) in (Slot, Window, Listed) else e for e in self.entries]
+        entries = [e._replace(place=e.place + count) if of_operands(e) else e for e in self.entries]
         return self._replace(entries=tuple(entries))
 
     def places(self) -> list[tuple[int, Any]]:
