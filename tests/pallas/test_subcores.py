@@ -367,6 +367,22 @@ def test_kernels_need_no_device_to_be_traced_and_are_not_compiled():
         kernel(jnp, pl, pltpu, plsc, BODIES["cumsum"][0], F, interpret=True)(X)
 
 
+SIMULATED = {
+    **{name: BODIES[name] for name in "gather scatter scatter_masked scatter_add add add_compressed".split()},
+    **{name: BODIES[name] for name in "store_compressed load_expanded barrier parallel_loop".split()},
+    "cumsum": (do(lambda m, a: a.set(m.cumsum(a[...]))), F),
+    "sort": (do(lambda m, a, i: a.set(m.sort_key_val(i[...], a[...])[1])), F, I),
+    "occurrences": (do(lambda m, i: i.set(m.scan_count(i[...])[0])), I),
+}
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_operations_are_not_simulated(name):
+    body, *types = SIMULATED[name]
+    with pytest.raises(NotImplementedError, match="cannot be simulated|of SparseCores"):
+        kernel(jnp, pl, pltpu, plsc, body, *types, interpret=pltpu.InterpretParams())(X)
+
+
 @pytest.mark.oracle
 def test_copies_are_interpreted():
     def program(jax, jnp, lax, pl, pltpu, plsc):

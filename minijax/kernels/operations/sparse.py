@@ -160,7 +160,11 @@ class ParallelLoop(DischargeableCall):
         return self.evaluate_in_kernel(operands, params, Step((), ()))
 
 
-class SubcoreGather(KernelOperation):
+class SubcoreAccess(KernelOperation):
+    """An operation on a reference that runs on subcores only."""
+
+
+class SubcoreGather(SubcoreAccess):
     """The elements of a reference at indices: (view, indices, mask or None)."""
 
     name = "gather"
@@ -176,7 +180,7 @@ class SubcoreGather(KernelOperation):
         return printed(eqn, [ref, *leaves, *indices, mask], tree=text)
 
 
-class SubcoreScatter(KernelOperation):
+class SubcoreScatter(SubcoreAccess):
     """Stores or adds to the elements of a reference: (view, indices, value, mask or None)."""
 
     name = "scatter"
@@ -190,7 +194,7 @@ class SubcoreScatter(KernelOperation):
         return printed(eqn, [ref, *leaves, *indices, value, mask], tree=text)
 
 
-class SubcoreLoad(KernelOperation):
+class SubcoreLoad(SubcoreAccess):
     """The first elements of a view, at the places of flags that are set: (view, flags)."""
 
     name = "load"
@@ -206,7 +210,7 @@ class SubcoreLoad(KernelOperation):
         return printed(eqn, [ref, *leaves, mask], has_mask=True, tree=f"PyTreeDef({text})")
 
 
-class SubcoreSwap(KernelOperation):
+class SubcoreSwap(SubcoreAccess):
     """Stores or adds the elements whose flags are set to the first of a view: (view, value, flags or None)."""
 
     name = "swap"
@@ -224,7 +228,7 @@ class SubcoreSwap(KernelOperation):
         return printed(shown, operands, has_mask=mask is not None, tree=f"PyTreeDef({text})")
 
 
-class FetchAndAdd(KernelOperation):
+class FetchAndAdd(SubcoreAccess):
     """Adds to an integer of another subcore, and returns the old one: (view, value, subcore)."""
 
     name = "sc_fetch_and_add"
