@@ -38,7 +38,7 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 ROOM_LINES = {
     "base": (3_900, "caches make their locks when something is stored; immutable values"),
     "partition": (1_150, "pages of shardings in notebooks; meshes and shardings refuse changes"),
-    "ir": (2_895, "a protocol for each rule, values that are known while tracing, shown names"),
+    "ir": (2_898, "loops of kernels return the references that they carry"),
     "hlo": (2_440, "simple programs are recognised by their text, complex ones too"),
     "run": (4_345, "heavy programs are compiled in two tiers, changing numbers put without a cache"),
     "primitives": (6_810, "advice in messages"),
