@@ -1,12 +1,13 @@
-"""Views of references that are no index: in another shape, in another order of axes, of other bits."""
+"""The parts of views of references beside indices: other shapes, orders of axes and bits; and lists of indices."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from minijax.base import dims, dtypes
+from minijax.base import dims, dtypes, tree
 from minijax.primitives.convert import bitcast_convert_type
 from minijax.primitives.moving import as_array_or_constant, reshape, transpose
 
@@ -125,3 +126,27 @@ def bitcasting(ref: Any, dtype: Any) -> Bitcast:
             f"{dtype} joins neighbours along this axis"
         )
     return Bitcast(dtype, ref.dtype)
+
+
+@dataclasses.dataclass(frozen=True)
+class Indices:
+    """Indices of the elements that a copy reads or writes, as an index of a reference in a kernel for SparseCores.
+
+    Args:
+      values: vector of integers, or a reference to one.
+      ignored_value: the index whose elements are left out; None: no index is.
+
+    Example:
+        >>> @pl.kernel(out_type=jax.ShapeDtypeStruct((3,), jnp.float32), interpret=True,
+        ...            mesh=plsc.ScalarSubcoreMesh(axis_name="core", num_cores=1))
+        ... def chosen(x_ref, i_ref, o_ref):
+        ...     pltpu.sync_copy(x_ref.at[plsc.Indices(i_ref)], o_ref)
+        >>> print(chosen(10 * jnp.arange(8.0), jnp.array([5, 0, 2])))
+        [50.  0. 20.]
+    """
+
+    values: Any
+    ignored_value: int | None = None
+
+
+tree.register_dataclass(Indices, data_fields=["values"], meta_fields=["ignored_value"])

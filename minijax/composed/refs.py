@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
-from minijax.composed.ref_views import View, bitcasting, reshaping, transposing
-from minijax.indexing.language import Index, Slot, Span, Window, parse
+from minijax.composed.ref_views import Indices, View, bitcasting, reshaping, transposing
+from minijax.indexing.language import Index, Listed, Slot, Span, Stretch, Window, of_operands, parse
 from minijax.indexing.reading import from_front
 from minijax.ir import show, state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
@@ -20,7 +20,8 @@ from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
 from minijax.ir.trace import JaxprTrace, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
-from minijax.primitives.elementwise import add, clamp
+from minijax.primitives.elementwise import add, clamp, eq, select_n
+from minijax.primitives.families import scalar_like
 from minijax.primitives.gather_dims import Slice
 from minijax.primitives.moving import as_array_or_constant, filled
 from minijax.primitives.structural import pad
@@ -176,6 +177,28 @@ def _user_index(index: Index, arrays: Sequence, clamps: bool = False) -> tuple:
     return tuple([item(axis, e) for axis, e in index.places()])
 
 
+def _resized(index: Index, arrays: Sequence) -> tuple[Index, Sequence]:
+    """An index and its arrays, with the elements of references in it, and with slices as long as they may be."""
+    entries, arrays = list(index.entries), list(arrays)
+    for i, e in enumerate(entries):
+        if type(e) is Stretch:
+            entries[i] = e.bounded(e.limit)
+        elif type(e) is Listed:
+            entries[i] = Slot(len(arrays), e.shape)
+            arrays.append(_elements(e, arrays))
+    return index._replace(entries=tuple(entries)), arrays
+
+
+def _elements(e: Listed, arrays: Sequence) -> Any:
+    """The indices that a reference, or an array, has now; those that are ignored are out of bounds."""
+    x, others = arrays[e.place], arrays[e.place + 1 :][: e.count]
+    found = as_array_or_constant(read_view(x._value if isinstance(x, Ref) else x, e.path, others))
+    if e.ignored is None:
+        return found
+    beyond = filled(e.shape, np.iinfo(typeof(found).dtype).max, typeof(found).dtype)
+    return select_n(eq(found, scalar_like(found, e.ignored)), found, beyond)
+
+
 Path = Sequence[Index | View]
 
 
@@ -191,7 +214,12 @@ def _index_text(index: Index | View, names: Sequence[str], atoms: Sequence) -> s
             return f"{start!r}:{_stop(start.val + e.size, index.shape[axis])}"
         if type(e) is Window:
             return f"{names[e.place]}:{names[e.place]}+{e.size}"
-        return names[e.place] if type(e) is Slot else str(e)
+        if type(e) is Stretch:
+            start, size = names[e.place] if e.start is None else str(e.start), e.size(names)
+            return f"{start}:{start}+{size}" if start != "0" else f":{size}"
+        if type(e) is Listed and e.ignored is not None:
+            return f"{names[e.place]}~{e.ignored}"
+        return names[e.place] if type(e) in (Slot, Listed) else str(e)
 
     if _is_ellipsis(index):
         return f"[{','.join(':' * len(index.shape))}]"
@@ -247,7 +275,8 @@ class Get(Indexed):
 
     def infer(self, ref, *arrays, path):
         read = lambda x, *arrays: [read_view(x, path, arrays)]  # noqa: E731
-        return trace_to_jaxpr(read, [ref.inner_aval, *arrays], DebugInfo("get", "get"))[0].out_avals
+        types = [a.inner_aval if type(a) is AbstractRef else a for a in (ref, *arrays)]
+        return trace_to_jaxpr(read, types, DebugInfo("get", "get"))[0].out_avals
 
     def perform(self, ref, *arrays, path):
         value = read_view(ref._value, path, arrays)
@@ -272,7 +301,7 @@ def read_view(x: Any, path: Path, arrays: Sequence) -> Any:
             x = index.of(x)
         elif not selects_all(index):
             x, index = _reaching(as_array_or_constant(x), index)
-            x = x[_user_index(index, arrays)]
+            x = x[_user_index(*_resized(index, arrays))]
     return x
 
 
@@ -300,7 +329,7 @@ def updated_view(x: Any, path: Path, arrays: Sequence, value: Any, name: str) ->
     if name == "set" and selects_all(index):
         return value
     longer, index = _reaching(as_array_or_constant(x), index)
-    view = longer.at[_user_index(index, arrays, clamps=True)]
+    view = longer.at[_user_index(*_resized(index, arrays), clamps=True)]
     x_new = view.set(value) if name == "set" else view.add(value)
     return x_new if longer.shape == typeof(x).shape else x_new[tuple(map(slice, typeof(x).shape))]
 
@@ -458,6 +487,8 @@ def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
         return ref, (_full_index_of_hi(name, ref.aval.inner_aval, idx),), []
     checks_ints = base.aval.memory_space is not None or is_ref(ref) and not _is_recording()
     index, operands = _parsed(_items(idx), ref.shape, checks_ints)
+    if name != "ref_at" and any(type(e) is Stretch for e in index.entries):
+        raise NotImplementedError(f"{name}: only copies take slices whose size is not known, got {idx}")
     index = index.after(len(arrays)) if arrays else index
     if not path or name == "ref_at" or not _is_ellipsis(index):
         path = (*path, index)
@@ -473,12 +504,63 @@ def _parsed(items: tuple, shape: Sequence[int], checks_ints: bool) -> tuple[Inde
     """The index of an array of `shape`, and the arrays in it. Raises ValueError if it is out of bounds."""
     if not items or len(items) == 1 and items[0] is Ellipsis:
         return Index(shape, (Ellipsis,)), []
+    if any(map(_is_for_copies, items)):
+        return _parsed_for_copies(_without_ellipsis(items, len(shape)), shape)
     _check_bounds(items, shape, checks_ints)
     index, arrays = parse(tuple(map(_as_array_index, items)), shape)
     if not any(map(_is_long, items, index.entries)):
         return index, arrays
     entries = [_long_span(i) if _is_long(i, e) else e for i, e in zip(items, index.entries, strict=False)]
     return index._replace(entries=(*entries, *index.entries[len(entries) :])), arrays
+
+
+def _is_for_copies(item: Any) -> bool:
+    """Returns whether only copies take an item of an index."""
+    return isinstance(item, Ref | TransformedRef | Indices) or type(item) is Slice and item.is_dynamic_size
+
+
+def _parsed_for_copies(items: tuple, shape: Sequence[int]) -> tuple[Index, list]:
+    """As `_parsed`, for items among which are references, views, `Indices` or slices of sizes that are not known."""
+    plain, given = _parsed(tuple(slice(None) if _is_for_copies(i) else i for i in items), shape, True)
+    entries, arrays, rest = [], [], iter(given)
+    for axis, (item, e, n) in enumerate(zip(items, plain.entries, shape, strict=True)):
+        if not _is_for_copies(item):
+            own = [next(rest)] if of_operands(e) else []
+        elif type(item) is Slice:
+            e, own = _stretch(item, n)
+        elif all(isinstance(i, slice | Slice) for i in (*items[:axis], *items[axis + 1 :])):
+            e, own = _list(item)
+        else:
+            raise NotImplementedError(f"a reference can be an index only beside slices, got indices={items}")
+        entries.append(e._replace(place=len(arrays)) if own else e)
+        arrays += own
+    return plain._replace(entries=tuple(entries)), arrays
+
+
+def _stretch(item: Slice, n: int) -> tuple[Stretch, list]:
+    """The entry of a slice whose size is not known, on an axis of size `n`, and its operands."""
+    if item.stride not in (None, 1):
+        raise NotImplementedError(f"a slice of a size that is not known must have stride 1, got {item.stride}")
+    if item.is_dynamic_start:
+        return Stretch(0, None, n), [item.start, item.size]
+    return Stretch(0, int(item.start), max(n - int(item.start), 0)), [item.size]
+
+
+def _list(item: Any) -> tuple[Listed, list]:
+    """The entry of a reference, a view or `Indices`, and its operands."""
+    given = item if isinstance(item, Indices) else Indices(item)
+    base, path, views = parts_of(given.values)
+    shape = given.values.shape if path else typeof(base).shape
+    if not shape:
+        raise TypeError(f"indices of a reference must be a vector, got the scalar {given.values}")
+    return Listed(0, shape, path, len(views), given.ignored_value), [base, *views]
+
+
+def _without_ellipsis(items: tuple, rank: int) -> tuple:
+    """The items, with full slices in place of an ellipsis."""
+    at = next((i for i, item in enumerate(items) if item is Ellipsis), len(items))
+    rest = items[at + 1 :]
+    return (*items[:at], *[slice(None)] * (rank - at - len(rest)), *rest)
 
 
 def _is_long(item: Any, entry: Any) -> bool:

@@ -20,7 +20,7 @@ from minijax.ir.body import Body, trace_body, with_leading
 from minijax.ir.concrete import concrete_value
 from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Folding, Primitive
-from minijax.ir.refs import is_ref
+from minijax.ir.refs import Ref, is_ref
 from minijax.ir.types import ShapedArray, token_type
 from minijax.primitives.moving import as_array_or_constant
 from minijax.transforms.batch import batch_jaxpr, batch_jaxpr_axes, move_batch_dim
@@ -328,7 +328,7 @@ def _bind(test: Body, body: Body, leaves: Sequence) -> list:
     loop, is_constant = _hoisted(Loop(len(test.captured), test.closed, len(body.captured), body.closed))
     varying, constant = is_constant.partition(leaves)
     results = while_p.bind(*test.captured, *constant, *body.captured, *varying, **loop._asdict())
-    return is_constant.merge(results, map(as_array_or_constant, constant))
+    return is_constant.merge(results, [x if isinstance(x, Ref) else as_array_or_constant(x) for x in constant])
 
 
 @_cached

@@ -56,6 +56,21 @@ class Slot(NamedTuple):
         return operands[self.place]
 
 
+class Listed(NamedTuple):
+    """Indices of a kernel's copies: the elements that `path` selects from operand `place`, a reference or an array.
+
+    The arrays of `path` are the `count` operands after it; elements that are `ignored` are left out.
+    """
+
+    place: int
+    shape: tuple[int, ...]
+    path: tuple = ()
+    count: int = 0
+    ignored: int | None = None
+
+    ready = False
+
+
 class Window(NamedTuple):
     """`size` elements from the start in operand `place`, with stride `step`; `ready` means known to be in bounds."""
 
@@ -74,9 +89,37 @@ class Window(NamedTuple):
         return Slice(operands[self.place], self.size, self.step)
 
 
+class Stretch(NamedTuple):
+    """Elements whose number is known when a kernel runs, at most `limit`, from `start`, or from operand `place`.
+
+    The number is operand `place`, or the one after it if the start is an operand (`start` is None).
+    """
+
+    place: int
+    start: int | None
+    limit: int
+
+    def is_whole(self, size: int) -> bool:
+        """Returns whether it is known to select all of an axis of `size`."""
+        return False
+
+    def bounded(self, size: int) -> "Span | Window":
+        """The same, of `size` elements."""
+        return Window(self.place, size) if self.start is None else Span(self.start, size, 1, self.start + size)
+
+    def size(self, operands: Sequence) -> Any:
+        """The number of elements."""
+        return operands[self.place + (self.start is None)]
+
+
 def keeps_axis(entry: Any) -> bool:
     """Returns whether an entry of an index keeps its axis in the result."""
-    return type(entry) is Span or type(entry) is Window
+    return type(entry) in (Span, Window, Stretch)
+
+
+def of_operands(entry: Any) -> bool:
+    """Returns whether an entry of an index has operands."""
+    return type(entry) in (Slot, Window, Listed, Stretch)
 
 
 class Options(NamedTuple):
@@ -108,7 +151,7 @@ class Index(NamedTuple):
 
     def after(self, count: int) -> "Index":
         """The same index, whose operands come after `count` others."""
-        entries = [e._replace(place=e.place + count) if type(e) in (Slot, Window) else e for e in self.entries]
+        entries = [e._replace(place=e.place + count) if of_operands(e) else e for e in self.entries]
         return self._replace(entries=tuple(entries))
 
     def places(self) -> list[tuple[int, Any]]:
@@ -121,7 +164,7 @@ class Index(NamedTuple):
 
     def has_arrays(self) -> bool:
         """Returns whether an entry is an operand of rank above 0, which requires a gather."""
-        return any(type(e) is Slot and e.shape for e in self.entries)
+        return any(type(e) in (Slot, Listed) and e.shape for e in self.entries)
 
     def is_whole(self) -> bool:
         """Returns whether the index selects all elements."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.kernels.parameters import Tiling
 from minijax.partition.meshes import abstract_context
 from minijax.run.clients.client import default_device
 
@@ -257,3 +258,24 @@ def kind_info(device: Any) -> TpuInfo:
 def is_tpu_device() -> bool:
     """Returns whether the device, as in `pltpu.get_tpu_info`, is a TPU."""
     return _device().device_kind in _KINDS
+
+
+def infer_tiling(aval: Any, tiling: Tiling | None = None) -> tuple[int, ...]:
+    """The shape of the tiles of an array in memory, 1 for leading axes.
+
+    Without a TPU, those of newer generations. Raises ValueError for an array of a smaller rank.
+    """
+    tiling, packing, rank = tiling or Tiling.COMPACT, 32 // dtypes.itemsize_bits(aval.dtype), len(aval.shape)
+    least = packing * (1 + (is_tpu_device() and get_tpu_info().generation < 4))
+    if rank == 1 and tiling is Tiling.COMPACT:
+        return (least * tiling.shape[1],)
+    if rank < len(tiling.shape):
+        raise ValueError(
+            f"emit_pipeline: an array of shape {aval.shape} has no tiles of {len(tiling.shape)} dimensions"
+        )
+    if tiling is Tiling.SPARSE_CORE:
+        return (*[1] * (rank - 1), tiling.shape[0] * packing)
+    rows = least
+    while rows < min(aval.shape[-2], tiling.shape[0]):
+        rows *= 2
+    return (*[1] * (rank - 2), rows, tiling.shape[1])

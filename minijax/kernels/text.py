@@ -46,9 +46,9 @@ def scalar(element: str) -> Type:
     return Type(element, (), element)
 
 
-def shaped(kind: str, shape: Sequence[int], element: str, rest: str = "") -> Type:
+def shaped(kind: str, shape: Sequence[Any], element: str, rest: str = "") -> Type:
     """`tensor<8x128xf32>`, `vector<...>`, `memref<8xf32, rest>`."""
-    sizes = "".join(f"{n}x" for n in shape)
+    sizes = "".join(f"{'?' if n is None else n}x" for n in shape)
     return Type(f"{kind}<{sizes}{element}{rest and ', ' + rest}>", tuple(shape), element)
 
 

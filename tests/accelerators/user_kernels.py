@@ -89,6 +89,11 @@ def tpu():
     of_pages = lambda *xs: paged.paged_attention(*xs, pages_per_compute_block=4)  # noqa: E731
     gather = ops.tpu.all_gather.all_gather
     table["all_gather"] = lambda x: gather(x, mesh=MESH, axis_name="x"), [typed((64, 128))]
+    table["all_gather both ways"] = lambda x: gather(x, mesh=MESH, axis_name="x"), [typed((256, 128))]
+    key = [typed((2,), "uint32")]
+    table["philox"] = lambda key: ops.tpu.random.philox.philox_random_bits(key, 32, (300, 500)), key
+    table["threefry"] = lambda key: ops.tpu.random.threefry.plthreefry_random_bits(key, 32, (300, 500)), key
+    table["double"] = ops.tpu.example_kernel.double, [square]
     table["paged"] = of_pages, [typed((2, 16, 128)), *[typed((2, 64, 16, 128))] * 2, ints(2), ints(2, 16)]
     table["ragged"] = (
         ops.tpu.ragged_paged_attention.ragged_paged_attention,
@@ -112,7 +117,7 @@ def main(platform: str, *names: str) -> None:
     table = gpu() if platform == "cuda" else tpu()
     for name in names or table:
         f, types = table[name]
-        where = jax.sharding.NamedSharding(MESH, jax.P("x")) if name == "all_gather" else sharding
+        where = jax.sharding.NamedSharding(MESH, jax.P("x")) if name.startswith("all_gather") else sharding
         try:
             jax.jit(f).lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype, sharding=where) for t in types]).compile()
         except Exception as error:

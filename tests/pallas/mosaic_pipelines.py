@@ -1,7 +1,7 @@
 """Kernels for TPUs with pipelines within, as those of `mosaic_kernels.py`."""
 
 from pallas.mosaic_cores import KERNELS, mesh
-from pallas.mosaic_kernels import F, kernel
+from pallas.mosaic_kernels import F, I, kernel
 
 X = ((512, 128), F)
 __all__ = ["KERNELS"]
@@ -105,3 +105,43 @@ def pipeline_that_adds_to_its_result(m):
 
     whole = m.pl.BlockSpec(memory_space=m.pl.ANY)
     return m.pl.pallas_call(body, m.jax.ShapeDtypeStruct(*X), in_specs=[whole], out_specs=whole), X
+
+
+@kernel
+def pipeline_of_last_rows(m):
+    return piped(m, double, ((500, 128), F), out=((500, 128), F))
+
+
+@kernel
+def pipeline_of_last_columns(m):
+    spec = block(m, index_map=lambda i, j: (i, j))
+    return piped(m, double, ((256, 200), F), specs=[spec, spec], out=((256, 200), F), grid=(2, 2))
+
+
+@kernel
+def pipeline_of_last_rows_in_one_buffer(m):
+    spec = block(m, pipeline_mode=m.pl.Buffered(1))
+    return piped(m, double, ((500, 128), F), specs=[spec, spec], out=((500, 128), F))
+
+
+@kernel
+def pipeline_of_slices_of_any_length(m):
+    def run(starts, x, o):
+        first = lambda i: m.pl.multiple_of(starts[i], 8)  # noqa: E731
+        rows = lambda i: (m.pl.ds(first(i), m.pl.multiple_of(starts[i + 1] - starts[i], 8)), 0)  # noqa: E731
+        spec = block(m, (m.pl.BoundedSlice(32), 128), rows)
+        m.pltpu.emit_pipeline(double, grid=(3,), in_specs=[spec], out_specs=spec)(x, o)
+
+    specs = [m.pl.BlockSpec(memory_space=m.pltpu.SMEM), m.pl.BlockSpec(memory_space=m.pl.ANY)]
+    return m.pl.pallas_call(run, m.jax.ShapeDtypeStruct(*X), in_specs=specs, out_specs=specs[1]), ((4,), I), X
+
+
+@kernel
+def copies_of_any_length(m):
+    def run(n, x, o):
+        count = m.pl.multiple_of(n[0], 8)
+        m.pltpu.sync_copy(x.at[m.pl.ds(0, count)], o.at[m.pl.ds(8, count)])
+        m.pltpu.sync_copy(x.at[m.pl.ds(count, count), m.pl.ds(0, 128)], o.at[m.pl.ds(2 * count, count)])
+
+    specs = [m.pl.BlockSpec(memory_space=m.pltpu.SMEM), m.pl.BlockSpec(memory_space=m.pl.ANY)]
+    return m.pl.pallas_call(run, m.jax.ShapeDtypeStruct(*X), in_specs=specs, out_specs=specs[1]), ((4,), I), X

@@ -212,6 +212,34 @@ REFUSED = {
 }  # fmt: skip
 
 
+WITHOUT_RULE = {
+    "gather": lambda jax, jnp, lax, x: x[np.arange(256)],
+    "scatter": lambda jax, jnp, lax, x: x.at[np.arange(256)].set(1.0),
+    "scatter-add": lambda jax, jnp, lax, x: x.at[np.arange(256)].add(1.0),
+    "dynamic_update_slice": lambda jax, jnp, lax, x: lax.dynamic_update_slice(x, np.ones((2, 2), np.float32), (0, 0)),
+    "split": lambda jax, jnp, lax, x: lax.split(x, (256, 256), axis=0)[1],
+    "conv_general_dilated": lambda jax, jnp, lax, x: lax.conv_general_dilated(
+        x[None, None], np.ones((1, 1, 1, 1), np.float32), (1, 1), "SAME"
+    )[0, 0],
+    "cond": lambda jax, jnp, lax, x: lax.cond(x[0, 0] > 0, jnp.sin, jnp.cos, x),
+    "while": lambda jax, jnp, lax, x: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2), (0, x))[1],
+    "scan": lambda jax, jnp, lax, x: lax.scan(lambda c, _: (c + 1, None), x, None, length=3)[0],
+    "reduce_window_sum": lambda jax, jnp, lax, x: lax.reduce_window(x, 0.0, lax.add, (2, 1), (1, 1), "SAME"),
+    "top_k": lambda jax, jnp, lax, x: lax.top_k(x, 4)[0],
+    "random_seed": lambda jax, jnp, lax, x: x + jax.random.uniform(jax.random.key(0), x.shape),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", WITHOUT_RULE)
+def test_operations_without_a_rule_are_refused(name):
+    def program(jax, jnp, lax, pl, fuser):
+        f = lambda x: WITHOUT_RULE[name](jax, jnp, lax, x)  # noqa: E731
+        return lambda: fuser.pull_block_spec(f, block(pl), grid_len=2)(wide(jax))
+
+    compare.same_refusal(program, [name])
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", REFUSED)
 def test_refusals_are_jaxs(name):

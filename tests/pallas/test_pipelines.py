@@ -1,5 +1,7 @@
 """Pipelines within kernels are traced to jax's jaxprs, and compute what they should."""
 
+import contextlib
+
 import compare
 import numpy as np
 import pallas_kernels  # noqa: F401  the short names of Pallas' modules
@@ -142,6 +144,23 @@ add("one_after_the_other", no_pipelining=True)
 add("tiles_one_after_the_other", grid=(4, 2), specs=(TILES, TILES), no_pipelining=True)
 
 
+def sticking_out(name, grid, shape, block, index_map, **options):
+    """Adds a pipeline whose last blocks stick out of the array."""
+    x = X.reshape(-1)[: np.prod(shape)].reshape(shape)
+    specs = (block, index_map)
+    add(name, x=x, want=2 * x, shape=shape, grid=grid, specs=(specs, specs), **options)
+
+
+sticking_out("last_rows", (4,), (500, 128), *ROWS)
+sticking_out("last_rows_of_few", (2,), (180, 128), *ROWS)
+sticking_out("last_columns", (2, 2), (256, 200), (128, 128), lambda i, j: (i, j))
+sticking_out("last_rows_and_columns", (3, 3), (20, 300), (8, 128), lambda i, j: (i, j), modes=(1, 1))
+sticking_out("last_rows_in_three_buffers", (4,), (500, 128), *ROWS, modes=(3, None))
+sticking_out("last_rows_one_after_the_other", (4,), (500, 128), *ROWS, no_pipelining=True)
+sticking_out("last_hidden_rows", (2, 2), (2, 12, 128), (None, 8, 128), lambda i, j: (i, j, 0))
+sticking_out("axes_of_one_step", (1, 4, 1), (512, 128), (128, 128), lambda i, j, k: (j, k))
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_jaxprs(name):
@@ -257,13 +276,70 @@ def test_slices_of_any_start():
     np.testing.assert_array_equal(call(body, X[:500], shape=(500, 128)), 2 * X[:500])
 
 
+def by_runs(jax, jnp, lax, pl, pltpu, plt):
+    """A pipeline of slices whose starts and lengths are operands."""
+
+    def kernel(starts, x, o):
+        first = lambda i: pl.multiple_of(starts[i], 8)  # noqa: E731
+        run = lambda i: (pl.ds(first(i), pl.multiple_of(starts[i + 1] - starts[i], 8)), 0)  # noqa: E731
+        spec = pl.BlockSpec((pl.BoundedSlice(32), 128), run)
+        pltpu.emit_pipeline(double, grid=(3,), in_specs=[spec], out_specs=spec)(x, o)
+
+    scalars, whole = pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)
+    return pl.pallas_call(
+        kernel, jax.ShapeDtypeStruct((64, 128), "float32"), in_specs=[scalars, whole], out_specs=whole
+    )
+
+
+def by_copies(jax, jnp, lax, pl, pltpu, plt):
+    """Copies of as many rows as an operand says."""
+
+    def kernel(n, x, o):
+        count = pl.multiple_of(n[0], 8)
+        pltpu.sync_copy(x, o)
+        pltpu.sync_copy(x.at[pl.ds(0, count)], o.at[pl.ds(8, count)])
+        pltpu.sync_copy(x.at[pl.ds(count, count), pl.ds(0, 64)], o.at[pl.ds(2 * count, count), pl.ds(64, 64)])
+
+    scalars, whole = pl.BlockSpec(memory_space=pltpu.SMEM), pl.BlockSpec(memory_space=pl.ANY)
+    return pl.pallas_call(
+        kernel, jax.ShapeDtypeStruct((64, 128), "float32"), in_specs=[scalars, whole], out_specs=whole
+    )
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("program", "numbers"), [(by_runs, [0, 8, 40, 64]), (by_copies, [16])])
+def test_jaxprs_of_slices_of_any_length(program, numbers):
+    with compare.on_both(on_v5e):
+        compare.same_jaxpr(program, np.array(numbers, np.int32), X[:64])
+
+
+@pytest.mark.filterwarnings("ignore:pallas_call. there is no compiler")
+@pytest.mark.parametrize("interpret", [True, pltpu.InterpretParams(detect_races=True)])
+def test_copies_of_any_length(interpret):
+    with pltpu.force_tpu_interpret_mode(interpret) if interpret is not True else contextlib.nullcontext():
+        found = compare.run_on(jax, by_copies)(np.array([16], np.int32), X[:64])
+    want = X[:64].copy()
+    want[8:24] = X[:16]
+    want[32:48, 64:] = X[16:32, :64]
+    np.testing.assert_array_equal(found, want)
+
+
+def test_only_copies_take_slices_of_any_length():
+    def read(n, x, o):
+        o[...] = x[pl.ds(0, n[0])]
+
+    smem = pl.BlockSpec(memory_space=pltpu.SMEM)
+    with pytest.raises(NotImplementedError, match="only copies take slices whose size is not known"):
+        call(read, np.array([8], np.int32), X, specs=(smem, pl.BlockSpec(memory_space=pltpu.VMEM)))
+
+
 @pytest.mark.parametrize("count", [1, 2])
 def test_slices_of_any_length(count):
     starts = np.array([0, 5, 5, 18, 49, 50, 64], np.int32)
 
     def kernel(starts, x, o):
         run = lambda i: (pl.ds(starts[i], starts[i + 1] - starts[i]), 0)  # noqa: E731
-        spec = pl.BlockSpec((pl.BoundedSlice(31), 128), run, pipeline_mode=pl.Buffered(count))
+        spec = pl.BlockSpec((pl.BoundedSlice(32), 128), run, pipeline_mode=pl.Buffered(count))
         pltpu.emit_pipeline(double, grid=(6,), in_specs=[spec], out_specs=spec)(x, o)
 
     whole, scalars = pl.BlockSpec(memory_space=pl.ANY), pl.BlockSpec(memory_space=pltpu.SMEM)
@@ -368,10 +444,10 @@ def _piped(refs=2, **options):
 
 
 MISTAKES = {
-    "blocks of 128 elements do not divide a dimension of 500": (
-        NotImplementedError,
-        _piped(no_pipelining=True),
-        (500, 128),
+    "a block of 100 elements must be a multiple of the tile of 8": (
+        ValueError,
+        _piped(in_specs=[pl.BlockSpec((100, 128), lambda i: (i, 0))]),
+        X.shape,
     ),
     "takes 1 inputs and 1 results": (ValueError, _piped(refs=1), X.shape),
     "must have as many dimensions": (ValueError, _piped(out_specs=pl.BlockSpec((128,), lambda i: (i,))), X.shape),

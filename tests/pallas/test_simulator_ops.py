@@ -85,9 +85,10 @@ def test_ragged_paged_attention():
 
 
 @pytest.mark.parametrize("space", [pltpu.VMEM, pltpu.HBM])
-def test_all_gather(space):
+@pytest.mark.parametrize("shape", [(32, 128), (96, 128), (12, 8, 128)])
+def test_all_gather(shape, space):
     mesh = jax.sharding.Mesh(np.array(jax.devices()[:4]), ("x",))
-    x = normal(32, 128)
+    x = normal(*shape)
     np.testing.assert_array_equal(all_gather.all_gather(x, mesh=mesh, axis_name="x", memory_space=space), x)
 
 

@@ -183,11 +183,111 @@ def test_a_float_is_not_added_to_an_integer():
         compare.same_refusal(program, ["The value must be a scalar of the same type as the ref (int32)"])
 
 
-def test_indices_are_no_index_of_a_reference():
-    indices = plsc.Indices(np.arange(3), ignored_value=-1)
-    assert indices.ignored_value == -1
-    with pytest.raises(NotImplementedError, match="use plsc.load_gather"):
-        jax.new_ref(jnp.zeros(8))[indices]
+INDICES = {
+    "gather": lambda m, p, x, i, b, s: p.sync_copy(x.at[m.Indices(i)], b),
+    "gather_by_a_reference": lambda m, p, x, i, b, s: p.sync_copy(x.at[i], b),
+    "gather_by_an_array": lambda m, p, x, i, b, s: p.sync_copy(x.at[m.Indices(i[...])], b),
+    "gather_of_some": lambda m, p, x, i, b, s: p.async_copy(x.at[m.Indices(i, ignored_value=-1)], b, s).wait(),
+    "scatter": lambda m, p, x, i, b, s: p.sync_copy(b, x.at[m.Indices(i)]),
+    "scatter_add": lambda m, p, x, i, b, s: p.sync_copy(b, x.at[m.Indices(i)], add=True),
+    "a_view": lambda m, p, x, i, b, s: p.sync_copy(x.at[i.at[:4]], b.at[:4]),
+    "a_view_of_a_view": lambda m, p, x, i, b, s: p.sync_copy(
+        x.at[m.Indices(i.at[m.window(i[0], 4)].at[:2], ignored_value=7)], b.at[:2]
+    ),
+    "of_a_view": lambda m, p, x, i, b, s: p.sync_copy(x.at[:32].at[i], b),
+    "viewed": lambda m, p, x, i, b, s: p.sync_copy(x.at[i].at[:4], b.at[:4]),
+    "beside_a_slice": lambda m, p, x, i, b, s: p.sync_copy(x.at[i, :4], b.at[:, :4]),
+    "beside_a_window": lambda m, p, x, i, b, s: p.sync_copy(x.at[i, m.window(i[0], 4)], b.at[:, :4]),
+    "after_a_window": lambda m, p, x, i, b, s: p.sync_copy(x.at[m.window(i[0], 8), i.at[1:]], b.at[:, :7]),
+    "beside_an_ellipsis": lambda m, p, x, i, b, s: p.sync_copy(x.at[i, ...], b),
+    "read": lambda m, p, x, i, b, s: b.set(b[m.Indices(i)]),
+    "written": lambda m, p, x, i, b, s: b.set(b[...], idx=(i,)),
+}
+
+
+class Modules:
+    """SparseCores' module, with dynamic slices."""
+
+    def __init__(self, plsc, pl):
+        self.Indices, self.window = plsc.Indices, pl.ds
+
+
+def chosen(jax, jnp, pl, pltpu, plsc, copy, **options):
+    """A kernel that copies eight indices, and then what they choose, to its first rows."""
+
+    def run(x, i, o, indices, rows, done):
+        pltpu.sync_copy(i.at[pl.ds(0, 8)], indices)
+        copy(Modules(plsc, pl), pltpu, x, indices, rows, done)
+        pltpu.sync_copy(rows, o.at[pl.ds(0, 8)])
+
+    scratch = [pltpu.VMEM((8,), jnp.int32), pltpu.VMEM((8, 16), jnp.float32), pltpu.SemaphoreType.DMA]
+    out = jax.ShapeDtypeStruct((8, 16), "float32")
+    return pl.kernel(run, out, mesh=vector_mesh(plsc, num_cores=1), scratch_types=scratch, **options)
+
+
+ROWS, CHOSEN = np.arange(1024, dtype=np.float32).reshape(64, 16), np.arange(40, 0, -1, dtype=np.int32)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", INDICES)
+def test_jaxprs_of_copies_at_indices(name):
+    with compare.on_both(on_v6e):
+        compare.same_jaxpr(
+            lambda jax, jnp, lax, pl, pltpu, plsc: chosen(jax, jnp, pl, pltpu, plsc, INDICES[name]), ROWS, CHOSEN
+        )
+
+
+@pytest.mark.oracle
+def test_copies_at_the_elements_of_a_reference_are_interpreted():
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        return chosen(jax, jnp, pl, pltpu, plsc, INDICES["gather_by_a_reference"], interpret=True)(ROWS, CHOSEN)
+
+    with compare.on_both(on_v6e):
+        compare.same(program, rtol=0, atol=0)
+
+
+def test_copies_at_indices_read_and_write_these_rows():
+    gather = chosen(jax, jnp, pl, pltpu, plsc, INDICES["gather_by_an_array"], interpret=True)
+    np.testing.assert_array_equal(gather(ROWS, CHOSEN), ROWS[CHOSEN[:8]])
+    view = chosen(jax, jnp, pl, pltpu, plsc, INDICES["a_view"], interpret=True)
+    np.testing.assert_array_equal(view(ROWS, CHOSEN)[:4], ROWS[CHOSEN[:4]])
+    mesh = plsc.ScalarSubcoreMesh(axis_name="c", num_cores=1)
+
+    @pl.kernel(out_type=jax.ShapeDtypeStruct((8,), jnp.float32), mesh=mesh, interpret=True)
+    def sums(x, i, o):
+        o[...] = jnp.zeros(8)
+        pltpu.sync_copy(x, o.at[plsc.Indices(i, ignored_value=2)], add=True)
+
+    np.testing.assert_array_equal(sums(jnp.arange(1.0, 5.0), jnp.array([6, 2, 6, 0])), [4, 0, 0, 0, 0, 0, 4, 0])
+
+
+MIXED = {
+    "a_number": lambda m, p, x, i, b, s: p.sync_copy(x.at[0, i], b.at[0, :8]),
+    "two": lambda m, p, x, i, b, s: p.sync_copy(x.at[i, i], b.at[:, 0]),
+    "an_array": lambda m, p, x, i, b, s: p.sync_copy(x.at[i, i[...]], b.at[:, 0]),
+    "a_scalar": lambda m, p, x, i, b, s: p.sync_copy(x.at[i.at[0]], b.at[0]),
+    "of_a_number": lambda m, p, x, i, b, s: p.sync_copy(x.at[m.Indices(3)], b.at[0]),
+    "of_a_slice": lambda m, p, x, i, b, s: p.sync_copy(x.at[m.Indices(slice(2))], b.at[:2]),
+}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", MIXED)
+def test_indices_that_are_refused(name):
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        f = chosen(jax, jnp, pl, pltpu, plsc, MIXED[name])
+        return lambda: jax.make_jaxpr(f)(ROWS, CHOSEN)
+
+    with compare.on_both(on_v6e):
+        compare.same_refusal(program)
+
+
+def test_what_is_not_interpreted_of_indices():
+    with pytest.raises(NotImplementedError, match="reads with an ignored value cannot be interpreted"):
+        chosen(jax, jnp, pl, pltpu, plsc, INDICES["gather_of_some"], interpret=True)(ROWS, CHOSEN)
+    simulated = pltpu.InterpretParams()
+    with pytest.raises(NotImplementedError, match="a reference as an index is not simulated"):
+        chosen(jax, jnp, pl, pltpu, plsc, INDICES["gather"], interpret=simulated)(ROWS, CHOSEN)
 
 
 @pytest.mark.oracle
@@ -265,6 +365,22 @@ def test_kernels_need_no_device_to_be_traced_and_are_not_compiled():
         kernel(jnp, pl, pltpu, plsc, BODIES["add"][0], LONG, interpret=True)(X)
     with pytest.raises(NotImplementedError, match="an operation of SparseCores"):
         kernel(jnp, pl, pltpu, plsc, BODIES["cumsum"][0], F, interpret=True)(X)
+
+
+SIMULATED = {
+    **{name: BODIES[name] for name in "gather scatter scatter_masked scatter_add add add_compressed".split()},
+    **{name: BODIES[name] for name in "store_compressed load_expanded barrier parallel_loop".split()},
+    "cumsum": (do(lambda m, a: a.set(m.cumsum(a[...]))), F),
+    "sort": (do(lambda m, a, i: a.set(m.sort_key_val(i[...], a[...])[1])), F, I),
+    "occurrences": (do(lambda m, i: i.set(m.scan_count(i[...])[0])), I),
+}
+
+
+@pytest.mark.parametrize("name", SIMULATED)
+def test_operations_are_not_simulated(name):
+    body, *types = SIMULATED[name]
+    with pytest.raises(NotImplementedError, match="cannot be simulated|of SparseCores"):
+        kernel(jnp, pl, pltpu, plsc, body, *types, interpret=pltpu.InterpretParams())(X)
 
 
 @pytest.mark.oracle

@@ -1,6 +1,6 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
-from minijax.kernels.operations.sparse import Indices as Indices
+from minijax.composed.ref_views import Indices as Indices
 from minijax.kernels.operations.sparse import PackFormat as PackFormat
 from minijax.kernels.operations.sparse import addupdate as addupdate
 from minijax.kernels.operations.sparse import addupdate_compressed as addupdate_compressed

@@ -9,7 +9,7 @@ from minijax.base import dtypes
 from minijax.base.dtypes import KeyType
 from minijax.composed.ref_views import Bitcast, Reshaped
 from minijax.composed.refs import TransformedRef
-from minijax.indexing.language import Index, Slot, Span, Window
+from minijax.indexing.language import Index, Slot, Span, Stretch, Window, of_operands
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
 from minijax.kernels.operations.helpers import enable_poison_buffers
@@ -51,11 +51,11 @@ def memory(value: Value, aval: Any, hidden: Sequence[bool] | None = None) -> Mem
 class Box(NamedTuple):
     """The elements that an index selects in a memref: on each dimension a start, a size and a stride.
 
-    A start is an int or a value. Dimensions in `dropped` are not in the result.
+    A start is an int or a value, and so is a size in a copy. Dimensions in `dropped` are not in the result.
     """
 
     starts: list[Any]
-    sizes: list[int]
+    sizes: list[Any]
     strides: list[int]
     dropped: list[bool]
 
@@ -81,12 +81,14 @@ def _box(ref: Memory, index: Index, arrays: Sequence[Any]) -> Box:
     return box
 
 
-def _item(entry: Any, arrays: Sequence[Any]) -> tuple[Any, int, int, bool]:
+def _item(entry: Any, arrays: Sequence[Any]) -> tuple[Any, Any, int, bool]:
     """(start, size, stride, whether the axis is dropped) of an entry of an index."""
     if type(entry) is Span and entry.step > 0:
         return entry.start, entry.size, entry.step, False
     if type(entry) is Window:
         return arrays[entry.place], entry.size, entry.step or 1, False
+    if type(entry) is Stretch:
+        return arrays[entry.place] if entry.start is None else entry.start, entry.size(arrays), 1, False
     if isinstance(entry, int):
         return entry, 1, 1, True
     if type(entry) is Slot and not entry.shape:
@@ -112,7 +114,8 @@ def _sliced(k: Kernel, ref: Memory, box: Box) -> Memory:
     starts = [k.as_i32(s) for s in box.starts]
     value = k.memory_slice(ref, starts, box.sizes)
     if any(box.dropped):
-        value = k.one("tpu.memref_squeeze", [value], memref(box.shape, value.element, ref.space))
+        shape = [n for n, d in zip(value.shape, box.dropped, strict=True) if not d]
+        value = k.one("tpu.memref_squeeze", [value], memref(shape, value.element, ref.space))
     return ref._replace(value=value, hidden=(False,) * len(value.shape))
 
 
@@ -154,8 +157,9 @@ def with_constants(k: Kernel, ref: Any) -> Any:
                 if isinstance(e, int):
                     arrays.append(k.i32(e))
                     e = Slot(len(arrays) - 1, ())
-                elif type(e) in (Slot, Window) and not isinstance(arrays[e.place], Value):
-                    arrays[e.place] = k.i32(arrays[e.place])
+                elif of_operands(e):
+                    last = e.place + (type(e) is Stretch and e.start is None)
+                    arrays[e.place : last + 1] = map(k.as_i32, arrays[e.place : last + 1])
                 entries.append(e)
             step = step._replace(entries=tuple(entries))
         path.append(step)

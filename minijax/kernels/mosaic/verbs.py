@@ -211,9 +211,12 @@ class Verbs(Writer):
     def as_i32(self, x: Any) -> Value:
         return x if isinstance(x, Value) else self.i32(int(x))
 
-    def memory_slice(self, x: Memory, starts: Sequence[Value], sizes: Sequence[int]) -> Value:
-        attributes = dict(operandSegmentSizes=ints([1, len(starts), 0], "i32"))
-        return self.one("tpu.memref_slice", [x.value, *starts], memref(sizes, x.value.element, x.space), **attributes)
+    def memory_slice(self, x: Memory, starts: Sequence[Value], sizes: Sequence[int | Value]) -> Value:
+        """The part of a memory of known sizes, or of sizes that are values."""
+        free = [n for n in sizes if isinstance(n, Value)]
+        kind = memref([None if isinstance(n, Value) else n for n in sizes], x.value.element, x.space)
+        attributes = dict(operandSegmentSizes=ints([1, len(starts), len(free)], "i32"))
+        return self.one("tpu.memref_slice", [x.value, *starts, *free], kind, **attributes)
 
     # ---- control ---------------------------------------------------------------------------------------
 
@@ -228,6 +231,6 @@ class Verbs(Writer):
         return self.op("scf.for", [start, stop, step, *carry], types, None, [Region([I32, *types], body, "scf.yield")])
 
 
-def memref(shape: Sequence[int], element: str, space: str) -> Type:
-    """The type of a reference to memory."""
+def memref(shape: Sequence[int | None], element: str, space: str) -> Type:
+    """The type of a reference to memory, where None stands for a size that is not known."""
     return shaped("memref", shape, element, f"#tpu.memory_space<{space}>")

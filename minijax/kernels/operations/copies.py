@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,15 +11,18 @@ import numpy as np
 
 from minijax.base import tree
 from minijax.composed.refs import TransformedRef, parts_of
-from minijax.indexing.language import Index, Window
+from minijax.indexing.language import Index, Listed, Stretch, Window, keeps_axis
 from minijax.ir.refs import Ref
 from minijax.kernels.memory import SemaphoreType, is_semaphore
 from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of
 from minijax.kernels.operations.scoped import run_scoped
+from minijax.kernels.operations.selection import SelectedRef
 from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType
-from minijax.primitives.elementwise import add, sub
-from minijax.primitives.moving import as_array_or_constant
-from minijax.primitives.structural import pad
+from minijax.primitives.convert import convert
+from minijax.primitives.counting import broadcasted_iota
+from minijax.primitives.elementwise import add, bitwise_and, clamp, lt, mul, select_n, sub
+from minijax.primitives.moving import as_array_or_constant, broadcast_in_dim
+from minijax.primitives.structural import full_like, pad
 
 
 class DmaStart(KernelOperation):
@@ -30,8 +34,14 @@ class DmaStart(KernelOperation):
     def performed(self, src, dst, dst_sem, src_sem, device_id, *, priority, add: bool, device_id_type):
         if device_id is not None:
             raise NotImplementedError("dma_start: copies to other devices cannot be interpreted as one program")
-        source, _ = _with_room(src)
-        value, (target, finish) = as_array_or_constant(value_of(source)), _with_room(dst)
+        if _ignores(src):
+            raise NotImplementedError("plsc.Indices: reads with an ignored value cannot be interpreted; pass None")
+        (src, dst_now), mask = _bounded(src, dst)
+        source, _ = _with_room(src, mask is not None)
+        value, (target, finish) = as_array_or_constant(value_of(source)), _with_room(dst_now, mask is not None)
+        if mask is not None:
+            others = full_like(value, 0) if add else as_array_or_constant(value_of(target))
+            value = select_n(mask, others, value)
         store(self, target, value, "add" if add else "set")
         finish()
         _count(self, dst_sem, dst, 1)
@@ -63,16 +73,64 @@ class DmaWait(KernelOperation):
 dma_start_p, dma_wait_p = DmaStart(), DmaWait()
 
 
-def _with_room(view: Any) -> tuple[Any, Callable[[], None]]:
+def _entries(view: Any) -> list[Any]:
+    """The entries of the last index of a view, one for each of its axes; nothing for a view of another kind."""
+    path = () if type(view) is SelectedRef else parts_of(view)[1]
+    if not path or type(path[-1]) is not Index or Ellipsis in path[-1].entries:
+        return []
+    entries = [[e] if keeps_axis(e) else [None] * len(getattr(e, "shape", ())) for e in path[-1].entries]
+    return [e for kept in entries for e in kept]
+
+
+def sizes_of(view: Any) -> dict[int, Any]:
+    """The numbers of elements of a view on its axes where they are not known before the kernel runs."""
+    found = [(axis, e) for axis, e in enumerate(_entries(view)) if type(e) is Stretch]
+    return {axis: e.size(parts_of(view)[2]) for axis, e in found}
+
+
+def _bounded(src: Any, dst: Any) -> tuple[tuple[Any, Any], Any]:
+    """The ends of a copy as views of known sizes, and which of their elements are copied; None: all."""
+    sizes = sizes_of(src) | sizes_of(dst)
+    if not sizes:
+        return (src, dst), None
+    shape = tuple([min(pair) for pair in zip(type_of(src).shape, type_of(dst).shape, strict=True)])
+    mask = functools.reduce(
+        bitwise_and,
+        [
+            lt(broadcasted_iota(np.int32, shape, a), broadcast_in_dim(convert(n, np.dtype(np.int32)), shape, ()))
+            for a, n in sizes.items()
+        ],
+    )
+    return (_cut(src, shape), _cut(dst, shape)), mask
+
+
+def _cut(view: Any, shape: tuple[int, ...]) -> Any:
+    """The first elements of a view. Raises NotImplementedError for one that ends in no index."""
+    ref, path, arrays = parts_of(view)
+    if type_of(view).shape == shape and not sizes_of(view):
+        return view
+    sizes = iter(shape)
+    if None in _entries(view) or not _entries(view):
+        raise NotImplementedError(
+            f"dma_start: a slice of a size that is not known is copied to or from the view {view}"
+        )
+    last = path[-1]
+    cut = lambda e, n: e.bounded(n) if type(e) is Stretch else e._replace(size=n)  # noqa: E731
+    entries = tuple([cut(e, next(sizes)) if keeps_axis(e) else e for e in last.entries])
+    return TransformedRef(ref, (*path[:-1], last._replace(entries=entries)), arrays)
+
+
+def _with_room(view: Any, is_cut: bool = False) -> tuple[Any, Callable[[], None]]:
     """A view of a longer array, if its window may stick out of the array, and a function that cuts the array again.
 
-    The tiles of arrays in memory are whole, so that copies may read and write beyond the end.
+    The tiles of arrays in memory are whole, so that copies may read and write beyond the end. A view that `is_cut` has
+    windows longer than the copied part.
     """
     if type(view) is not TransformedRef:
         return view, lambda: None
     ref, path, arrays = parts_of(view)
     index = path[0] if path and type(path[0]) is Index else None
-    beyond = [] if index is None else [_beyond(e, index.shape[axis]) for axis, e in index.on_axes()]
+    beyond = [] if index is None else [_beyond(e, index.shape[axis], is_cut) for axis, e in index.on_axes()]
     if index is None or not any(beyond):
         return view, lambda: None
     shape = ref.shape
@@ -85,16 +143,27 @@ def _with_room(view: Any) -> tuple[Any, Callable[[], None]]:
     return TransformedRef(longer, (index._replace(shape=longer.shape), *path[1:]), arrays), finish
 
 
-def _beyond(entry: Any, length: int) -> int:
+def _beyond(entry: Any, length: int, is_cut: bool) -> int:
     """How far a window may stick out of an axis."""
-    return entry.size - 1 if type(entry) is Window and length % entry.size else 0
+    return entry.size - 1 if type(entry) is Window and (is_cut or length % entry.size) else 0
+
+
+def _ignores(view: Any) -> bool:
+    """Returns whether some elements of a view are left out."""
+    entries = [e for index in parts_of(view)[1] if type(index) is Index for e in index.entries]
+    return any(type(e) is Listed and e.ignored is not None for e in entries)
 
 
 def _count(primitive: KernelOperation, sem: Any, dst: Any, sign: int) -> None:
     """Adds the number of elements that are copied to a semaphore, or subtracts it."""
-    size = min(int(np.prod(type_of(dst).shape, dtype=np.int64)), np.iinfo(COUNTER).max)
+    sizes = sizes_of(dst)
+    known = [n for axis, n in enumerate(type_of(dst).shape) if axis not in sizes]
+    most = np.iinfo(COUNTER).max
+    size: Any = np.int32(min(int(np.prod(known, dtype=np.int64)), most))
+    for n in sizes.values():
+        size = clamp(np.int32(0), mul(size, convert(n, np.dtype(np.int32))), np.int32(most))
     before = as_array_or_constant(value_of(sem))
-    store(primitive, sem, (add if sign > 0 else sub)(before, COUNTER.type(size)))
+    store(primitive, sem, (add if sign > 0 else sub)(before, convert(size, COUNTER) if sizes else COUNTER.type(size)))
 
 
 @dataclasses.dataclass
@@ -155,7 +224,9 @@ class AsyncCopyDescriptor:
 def _check_copy(src: Any, dst: Any) -> None:
     """Raises TypeError for a source and a destination of different types."""
     one, other = type_of(src), type_of(dst)
-    if (one.shape, one.dtype) != (other.shape, other.dtype):
+    free = sizes_of(src) | sizes_of(dst)
+    shapes = [[n for axis, n in enumerate(x.shape) if axis not in free] for x in (one, other)]
+    if len(one.shape) != len(other.shape) or shapes[0] != shapes[1] or one.dtype != other.dtype:
         raise TypeError(
             f"copy: source and destination must have the same dtypes and shapes, got {one.str_short()} and "
             f"{other.str_short()}"

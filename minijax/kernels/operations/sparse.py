@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -161,7 +160,11 @@ class ParallelLoop(DischargeableCall):
         return self.evaluate_in_kernel(operands, params, Step((), ()))
 
 
-class SubcoreGather(KernelOperation):
+class SubcoreAccess(KernelOperation):
+    """An operation on a reference that runs on subcores only."""
+
+
+class SubcoreGather(SubcoreAccess):
     """The elements of a reference at indices: (view, indices, mask or None)."""
 
     name = "gather"
@@ -177,7 +180,7 @@ class SubcoreGather(KernelOperation):
         return printed(eqn, [ref, *leaves, *indices, mask], tree=text)
 
 
-class SubcoreScatter(KernelOperation):
+class SubcoreScatter(SubcoreAccess):
     """Stores or adds to the elements of a reference: (view, indices, value, mask or None)."""
 
     name = "scatter"
@@ -191,7 +194,7 @@ class SubcoreScatter(KernelOperation):
         return printed(eqn, [ref, *leaves, *indices, value, mask], tree=text)
 
 
-class SubcoreLoad(KernelOperation):
+class SubcoreLoad(SubcoreAccess):
     """The first elements of a view, at the places of flags that are set: (view, flags)."""
 
     name = "load"
@@ -207,7 +210,7 @@ class SubcoreLoad(KernelOperation):
         return printed(eqn, [ref, *leaves, mask], has_mask=True, tree=f"PyTreeDef({text})")
 
 
-class SubcoreSwap(KernelOperation):
+class SubcoreSwap(SubcoreAccess):
     """Stores or adds the elements whose flags are set to the first of a view: (view, value, flags or None)."""
 
     name = "swap"
@@ -225,7 +228,7 @@ class SubcoreSwap(KernelOperation):
         return printed(shown, operands, has_mask=mask is not None, tree=f"PyTreeDef({text})")
 
 
-class FetchAndAdd(KernelOperation):
+class FetchAndAdd(SubcoreAccess):
     """Adds to an integer of another subcore, and returns the old one: (view, value, subcore)."""
 
     name = "sc_fetch_and_add"
@@ -511,24 +514,6 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
             f"{given.str_short()}."
         )
     return fetch_and_add_p.call(x_ref, value, convert(as_array_or_constant(subcore_id), np.dtype(np.int32)))[0]
-
-
-@dataclasses.dataclass(frozen=True)
-class Indices:
-    """Indices of elements that a copy reads or writes.
-
-    Args:
-      values: vector of integers, or a reference to one.
-      ignored_value: the index whose elements are left out; None: no index is.
-
-    As an index of a reference it is refused: copies that are told where to go by a reference are not there.
-    """
-
-    values: Any
-    ignored_value: int | None = None
-
-    def __index__(self) -> int:
-        raise NotImplementedError("plsc.Indices: copies of the elements at indices are not there; use plsc.load_gather")
 
 
 def sort_key_val(keys: Any, values: Any, *, mask: Any = None, descending: bool = False) -> Any:

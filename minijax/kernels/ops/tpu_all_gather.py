@@ -1,4 +1,4 @@
-"""All-gather by a kernel for TPUs: each device passes on what it received to its neighbour, around a ring."""
+"""All-gather by a kernel for TPUs: each device passes on what it received, half of it each way around a ring."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ from minijax.api.shapes import ShapeDtypeStruct
 from minijax.api.shard_map import shard_map
 from minijax.kernels.blocks import BlockSpec
 from minijax.kernels.call import pallas_call
+from minijax.kernels.chips import infer_tiling
 from minijax.kernels.memory import SemaphoreType, TpuMemorySpace
+from minijax.kernels.operations.base import type_of
 from minijax.kernels.operations.copies import async_copy, make_async_remote_copy
 from minijax.kernels.operations.semaphores import get_barrier_semaphore, semaphore_signal, semaphore_wait
 from minijax.kernels.parameters import TpuParams
 from minijax.partition.meshes import Mesh, PartitionSpec
+from minijax.primitives.gather_dims import Slice
 from minijax.run.arrays.array import Array
 
 
@@ -41,26 +44,31 @@ def ag_kernel(x_ref: Any, o_ref: Any, send_sem: Any, recv_sem: Any, *, axis_name
     Args:
       x_ref: the part of this device.
       o_ref: reference of the parts of all devices.
-      send_sem: semaphores of what is sent, one a step; the last one is for the copy on this device.
+      send_sem: semaphores of the copies sent each way, one a step; the last one is for the copy on this device.
       recv_sem: semaphores of what arrives.
       axis_name: name of the axis.
       mesh: the mesh.
     """
     size, own = mesh.shape[axis_name], lax.axis_index(axis_name)
     left, right = (get_neighbor(own, mesh, axis_name, direction=d) for d in ("left", "right"))
-    async_copy(x_ref, o_ref.at[own], send_sem.at[size - 1]).wait()
+    async_copy(x_ref, o_ref.at[own], send_sem.at[0, size - 1]).wait()
     # No device may write to a neighbour that has not begun.
     barrier = get_barrier_semaphore()
     for neighbour in (left, right):
         semaphore_signal(barrier, 1, device_id=neighbour)
     semaphore_wait(barrier, 2)
+    rows = x_ref.shape[0]
+    half = rows // 2 // (tile := infer_tiling(type_of(x_ref))[0]) * tile
+    ways = [(right, -1, Slice(half, rows - half)), (left, 1, Slice(0, half))][: 1 + bool(half)]
     for step in range(size - 1):
-        part = lax.rem(own + (size - step), size)
-        copy = make_async_remote_copy(
-            o_ref.at[part], o_ref.at[part], send_sem.at[step], recv_sem.at[step], device_id=right
-        )
-        copy.start()
-        copy.wait()
+        copies = []
+        for way, (neighbour, sign, part_of_rows) in enumerate(ways):
+            part = o_ref.at[lax.rem(own + (size + sign * step), size), part_of_rows]
+            ends = send_sem.at[way, step], recv_sem.at[way, step]
+            copies.append(make_async_remote_copy(part, part, *ends, device_id=neighbour))
+            copies[-1].start()
+        for copy in copies:
+            copy.wait()
 
 
 @functools.partial(jit, static_argnames=["mesh", "axis_name", "memory_space"])
@@ -95,7 +103,7 @@ def all_gather(
             ShapeDtypeStruct((size, *part.shape), part.dtype),
             in_specs=[spec],
             out_specs=spec,
-            scratch_shapes=[SemaphoreType.DMA((size,)), SemaphoreType.DMA((size,))],
+            scratch_shapes=[SemaphoreType.DMA((2, size)), SemaphoreType.DMA((2, size))],
             compiler_params=TpuParams(collective_id=0),
             name="all_gather",
         )

@@ -24,6 +24,16 @@ _VMEM = TpuMemorySpace.VMEM
 _NEEDED = ("parallel", "arbitrary", "arbitrary")
 
 
+def double_kernel(x_ref: Any, y_ref: Any) -> None:
+    """Writes twice a block; a kernel."""
+    y_ref[...] = x_ref[...] * 2
+
+
+def double(x: Array) -> Array:
+    """Returns an array times two, by a kernel."""
+    return pallas_call(double_kernel, ShapeDtypeStruct(x.shape, x.dtype))(x)
+
+
 def matmul_kernel(x_tile_ref: Any, y_tile_ref: Any, o_tile_ref: Any, acc_ref: Any) -> None:
     """Adds the product of two blocks to a sum, which is the result in the last step; a kernel.
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import functools
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,19 +12,19 @@ import numpy as np
 from minijax.base import dtypes, errors, tree
 from minijax.base.thread import outside_traces
 from minijax.ir.types import ShapedArray
-from minijax.kernels.blocks import BlockDim, Blocked, BlockSpec, BoundedSlice, Element, Indirect, Squeezed, size_of
+from minijax.kernels.blocks import BlockDim, Blocked, BlockSpec, Element, Indirect, Squeezed, size_of
+from minijax.kernels.chips import infer_tiling
 from minijax.kernels.mapping import dims_of
 from minijax.kernels.memory import MemoryRef, MemorySpace, SemaphoreType, TpuMemorySpace
 from minijax.kernels.operations.base import type_of
 from minijax.kernels.operations.copies import make_async_copy, sync_copy
-from minijax.kernels.operations.helpers import when
-from minijax.kernels.operations.values import multiple_of, multiple_of_p
+from minijax.kernels.operations.helpers import align_to
+from minijax.kernels.operations.values import multiple_of
 from minijax.kernels.parameters import Tiling
-from minijax.kernels.pipeline.indices import Indices, is_static, negated, numbers_of
+from minijax.kernels.pipeline.indices import Indices, numbers_of
+from minijax.numpy.taking import where
 from minijax.primitives.elementwise import add, rem, select
 from minijax.primitives.gather_dims import Slice
-
-_LANES, _SUBLANES = 128, 8
 
 
 class BufferType(enum.Enum):
@@ -328,103 +326,52 @@ class BufferedRef(BufferedRefBase):
         pairs = zip(_dims(self.spec), numbers_of(self.spec, grid_indices), strict=True)
         return tuple([_selected(d, i) for d, i in pairs])
 
-    def get_dma_slice(self, src_ty: Any, grid_indices: Indices) -> tuple[tuple, tuple]:
-        """The index of the block of a step in its array, and the index of what is copied in a buffer.
+    def get_dma_slice(self, src_ty: Any, grid_indices: Indices) -> tuple:
+        """The index of the block of a step in its array.
 
-        Raises NotImplementedError for a block that may stick out of the array, or whose size is not known.
+        The last block on an axis may stick out of the array; then it is copied as far as the array's tiles go. Raises
+        ValueError for a block that does not consist of tiles.
         """
-        found: list[tuple] = []
-        self._for_each_part(src_ty, grid_indices, lambda *indices: found.append(indices), divides=True)
-        return found[0]
+        numbers, tiles = numbers_of(self.spec, grid_indices), infer_tiling(src_ty, self.tiling)
+        return tuple(map(_tiled, _dims(self.spec), numbers, src_ty.shape, tiles))
 
-    def _for_each_part(
-        self, aval: Any, grid_indices: Indices, does: Callable[[tuple, tuple], None], divides: bool = False
-    ) -> None:
-        """Calls `does` with the index of a step's block in its array, and the index of what is copied in a buffer.
+    def kept(self, selected: Sequence[Any]) -> tuple:
+        """The index in a buffer of the elements that an index selects in the array."""
+        return tuple(
+            [Slice(0, s.size) for s, d in zip(selected, _dims(self.spec), strict=True) if type(d) is not Squeezed]
+        )
 
-        The last block on an axis may stick out of the array; then it is copied as far as the array's tiles go.
-        """
-        numbers, dims = numbers_of(self.spec, grid_indices), _dims(self.spec)
-
-        def go(axis, selected, kept):
-            if axis == len(dims):
-                does(selected, kept)
-                return
-            d, number, n = dims[axis], numbers[axis], aval.shape[axis]
-            part = _selected(d, number)
-            if type(d) is Squeezed:
-                go(axis + 1, (*selected, part), kept)
-                return
-            if not is_static(part.size):
-                if divides or type(d) is not BoundedSlice:
-                    raise NotImplementedError(f"emit_pipeline: the slice {part} must have a size that is known")
-                for has, start, offset, size in _powers(part, d.block_size):
-                    place = (*selected, Slice(start, size)), (*kept, Slice(offset, size))
-                    when(has)(functools.partial(go, axis + 1, *place))
-                return
-            whole = lambda: go(axis + 1, (*selected, part), (*kept, Slice(0, part.size)))  # noqa: E731
-            if type(d) is not Blocked or not n % d.block_size:
-                whole()
-                return
-            if divides:
-                raise NotImplementedError(
-                    f"emit_pipeline: blocks of {d.block_size} elements do not divide a dimension of {n}. Pad the "
-                    "array with jnp.pad."
-                )
-            last, rest = divmod(n, d.block_size)
-            size = min(-(-rest // (unit := _unit(aval, axis))) * unit, d.block_size)
-            is_last = number == last
-            tail = Slice(d.block_size * np.int32(number) if is_static(number) else part.start, size)
-            cut = lambda: go(axis + 1, (*selected, tail), (*kept, Slice(0, size)))  # noqa: E731
-            if is_static(is_last):
-                (cut if is_last else whole)()
-                return
-            when(is_last)(cut)
-            when(negated(is_last))(whole)
-
-        go(0, (), ())
+    def _window(self, slot: Any, selected: Sequence[Any]) -> Any:
+        return self.window_ref.at[(slot, *self.kept(selected))]
 
     def copy_in(self, src_ref: Any, grid_indices: Indices) -> None:
         """Starts the copy of a step's block into a buffer."""
         slot = self.current_copy_in_slot
-
-        def start(selected, kept):
-            make_async_copy(src_ref.at[selected], self.window_ref.at[(slot, *kept)], self.sem_recvs.at[slot]).start()
-
-        self._for_each_part(type_of(src_ref), grid_indices, start)
+        selected = self.get_dma_slice(type_of(src_ref), grid_indices)
+        make_async_copy(src_ref.at[selected], self._window(slot, selected), self.sem_recvs.at[slot]).start()
 
     def wait_in(self, src_ref: Any, grid_indices: Indices) -> None:
         """Waits until the block of a step is in its buffer."""
-
-        def wait(selected, kept):
-            slot = self.current_wait_in_slot
-            make_async_copy(src_ref.at[selected], self.window_ref.at[(slot, *kept)], self.sem_recvs.at[slot]).wait()
-
-        self._for_each_part(type_of(src_ref), grid_indices, wait)
+        selected = self.get_dma_slice(type_of(src_ref), grid_indices)
+        slot = self.current_wait_in_slot
+        make_async_copy(src_ref.at[selected], self._window(slot, selected), self.sem_recvs.at[slot]).wait()
 
     def copy_out(self, dst_ref: Any, grid_indices: Indices) -> None:
         """Starts the copy of a step's block out of its buffer."""
         slot = self.current_copy_out_slot
-
-        def start(selected, kept):
-            buffer, target = self.window_ref.at[(slot, *kept)], dst_ref.at[selected]
-            if self._buffer_count == 1:  # the body writes into the one buffer again in the next step
-                sync_copy(buffer, target)
-            else:
-                make_async_copy(buffer, target, self.sem_sends.at[slot]).start()
-
-        self._for_each_part(type_of(dst_ref), grid_indices, start)
+        selected = self.get_dma_slice(type_of(dst_ref), grid_indices)
+        buffer, target = self._window(slot, selected), dst_ref.at[selected]
+        if self._buffer_count == 1:  # the body writes into the one buffer again in the next step
+            sync_copy(buffer, target)
+        else:
+            make_async_copy(buffer, target, self.sem_sends.at[slot]).start()
 
     def wait_out(self, dst_ref: Any, grid_indices: Indices) -> None:
         """Waits until the block of a step is out of its buffer."""
         slot = self.current_wait_out_slot
-
-        def wait(selected, kept):
-            if self._buffer_count > 1:
-                buffer, target = self.window_ref.at[(slot, *kept)], dst_ref.at[selected]
-                make_async_copy(buffer, target, self.sem_sends.at[slot]).wait()
-
-        self._for_each_part(type_of(dst_ref), grid_indices, wait)
+        selected = self.get_dma_slice(type_of(dst_ref), grid_indices)
+        if self._buffer_count > 1:
+            make_async_copy(self._window(slot, selected), dst_ref.at[selected], self.sem_sends.at[slot]).wait()
 
 
 _STATIC = ("_spec", "_buffer_type", "_buffer_count", "_grid_rank", "tiling", "is_trivial_windowing")
@@ -447,23 +394,6 @@ def _array_type(shape: tuple, dtype: Any) -> ShapedArray:
     return ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype))
 
 
-def _powers(part: Slice, bound: int) -> Iterator[tuple[Any, Any, Any, int]]:
-    """The parts of a slice whose sizes are powers of two: whether each is there, where, in the array and the slice."""
-    least = _divisor(part.size)
-    for power in reversed(range(bound.bit_length())):
-        if (size := 2**power) % (least & -least):
-            return  # the rest of the slice is shorter than the number that divides its size
-        offset = multiple_of(part.size & np.int32(-2 * size), 2 * size)
-        start = part.start + offset
-        yield (part.size & size) != 0, multiple_of(start, math.gcd(_divisor(part.start), 2 * size)), offset, size
-
-
-def _divisor(x: Any) -> int:
-    """A number that is known to divide `x`, by `pl.multiple_of`."""
-    made = getattr(x, "parent", None)
-    return math.gcd(*made.params["values"]) if made is not None and made.primitive is multiple_of_p else 1
-
-
 def _selected(dim: BlockDim, number: Any) -> Any:
     """The elements of a dimension that a block takes."""
     if type(dim) is Squeezed or isinstance(number, Slice):
@@ -476,11 +406,19 @@ def _selected(dim: BlockDim, number: Any) -> Any:
     return Slice(size * number, size)
 
 
-def _unit(aval: Any, axis: int) -> int:
-    """The number of elements of a tile on an axis."""
-    bits, rank = dtypes.itemsize_bits(aval.dtype), len(aval.shape)
-    if axis == rank - 1:
-        return _LANES * (_SUBLANES if rank == 1 else 1)
-    if axis == rank - 2:
-        return _SUBLANES * (32 // bits if bits < 16 else 1)
-    return 1
+def _tiled(dim: BlockDim, number: Any, n: int, tile: int) -> Any:
+    """The elements of a dimension of size `n` that a copy takes, a number of tiles where a block sticks out."""
+    part = _selected(dim, number)
+    if type(dim) is Squeezed or type(dim) is Blocked and not n % dim.block_size:
+        return part
+    if dim.block_size % tile:
+        raise ValueError(
+            f"emit_pipeline: a block of {dim.block_size} elements must be a multiple of the tile of {tile}"
+        )
+    if type(dim) is Blocked:
+        size = where(number == n // dim.block_size, align_to(n % dim.block_size, tile), dim.block_size)
+        size = multiple_of(size, tile)
+        return Slice(number * dim.block_size, size)
+    is_beyond = part.start + part.size > n
+    size = where(is_beyond, align_to(n - part.start, tile), part.size)
+    return Slice(part.start, multiple_of(size, tile))

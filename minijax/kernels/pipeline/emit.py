@@ -40,6 +40,7 @@ from minijax.kernels.pipeline.indices import (
     moved,
     negated,
     part_of_core,
+    without_single,
 )
 from minijax.kernels.timeline import Copied, Timeline, timeline, watches
 from minijax.primitives.convert import convert
@@ -224,7 +225,7 @@ class _Run:
         with_slots = lambda brefs, slots: [b.with_slots(own) for b, own in zip(brefs, slots, strict=True)]  # noqa: E731
 
         def body(i, carry):
-            slots, indices = carry
+            slots, indices = carry[0], without_single(carry[1], self.pipeline.grid)
             trace = state.current_trace()
             own = [b.captured_by(trace, is_serial) for b in brefs]
             stepped = self.stepped(own if is_serial else with_slots(own, slots), self.moment(i, indices))
@@ -402,10 +403,10 @@ class _Run:
             ends = (array, b.window_ref) if is_in else (b.window_ref, array)
         else:
             slot = b.current_wait_in_slot if is_in else b.current_copy_out_slot
-            selected, kept = b.get_dma_slice(
+            selected = b.get_dma_slice(
                 type_of(array), moved(now.counted, self.pipeline.offsets) if any(self.pipeline.offsets) else now.counted
             )
-            views = array.at[selected], b.window_ref.at[slot].at[kept]
+            views = array.at[selected], b.window_ref.at[slot].at[b.kept(selected)]
             ends = views if is_in else views[::-1]
         sync_copy(*ends)
 

@@ -48,7 +48,12 @@ def after(indices: Indices, grid: Indices) -> Indices:
         i = select(carry, i + 1, i)
         carry = i == n
         found.append(select(carry, 0, i))
-    return tuple(reversed(found))
+    return without_single(found[::-1], grid)
+
+
+def without_single(indices: Sequence[Any], grid: Indices) -> Indices:
+    """The indices, 0 on the axes that have one step."""
+    return tuple([0 if is_static(n) and n == 1 else i for i, n in zip(indices, grid, strict=True)])
 
 
 def following(indices: Indices, grid: Indices) -> Indices:
@@ -68,7 +73,7 @@ def before(indices: Indices, grid: Indices) -> Indices:
         i = select(borrow, i - 1, i)
         borrow = i == -1
         found.append(select(borrow, n - 1, i))
-    return tuple(reversed(found))
+    return without_single(found[::-1], grid)
 
 
 def moved(indices: Indices, offsets: Indices) -> Indices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,6 +105,7 @@ class Copy:
             self.races.released(self.actor, semaphore)
 
 
-def size_in_bytes(aval: Any) -> int:
-    """By how much a copy of this type signals its semaphores."""
-    return int(np.prod(aval.shape, dtype=np.int64)) * np.dtype(aval.dtype).itemsize
+def size_in_bytes(aval: Any, without: Container[int]) -> int:
+    """By how much a copy of this type signals its semaphores, for each element on the axes that are left out."""
+    sizes = [n for axis, n in enumerate(aval.shape) if axis not in without]
+    return int(np.prod(sizes, dtype=np.int64)) * np.dtype(aval.dtype).itemsize

@@ -16,6 +16,7 @@ from minijax.ir.refs import AbstractRef
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.kernels import expanded
 from minijax.kernels.operations.selection import SelectedRef
+from minijax.kernels.operations.sparse import SubcoreAccess
 from minijax.kernels.simulator import scalars, views
 from minijax.kernels.simulator.machine import Core, Run
 from minijax.kernels.simulator.options import InterpretParams
@@ -199,7 +200,7 @@ class Builder:
         return self.number(var)
 
     def _rule(self, eqn: JaxprEqn) -> Callable:
-        rule = self.rules.get(eqn.primitive.name)
+        rule = None if isinstance(eqn.primitive, SubcoreAccess) else self.rules.get(eqn.primitive.name)
         if rule is None and isinstance(eqn.primitive, HostFunction):
             rule = self.rules["host function"]
         if rule is None and isinstance(eqn.primitive, Inlined):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from minijax.ir.jaxpr import Jaxpr, JaxprEqn
 from minijax.ir.refs import AbstractRef
 from minijax.kernels.memory import is_semaphore
 from minijax.kernels.operations.base import type_of
+from minijax.kernels.operations.copies import sizes_of
 from minijax.kernels.operations.semaphores import DeviceIdType
 from minijax.kernels.simulator import views
 from minijax.kernels.simulator.copies import Copy, size_in_bytes
@@ -399,11 +401,13 @@ def _dma_start(b: Builder, eqn: JaxprEqn) -> Step:
 
 
 def _dma_wait(b: Builder, eqn: JaxprEqn) -> Step:
-    _, _, semaphore, *_ = eqn.params["tree"].unflatten(eqn.invars)
+    _, target, semaphore, *_ = eqn.params["tree"].unflatten(eqn.invars)
     _, dst, *_ = eqn.params["tree"].unflatten([a.aval for a in eqn.invars])
-    view, size = b.view(semaphore), size_in_bytes(type_of(dst))
+    free = {axis: b.get(n) for axis, n in sizes_of(target).items()}
+    view, size = b.view(semaphore), size_in_bytes(type_of(dst), free)
     line = source.summary(eqn.traceback)
-    return lambda core, values: core.wait(_one(view(values)), size, True, line)
+    counts = list(free.values())
+    return lambda core, values: core.wait(_one(view(values)), size * prod(int(n(values)) for n in counts), True, line)
 
 
 # ---- the core's own ----------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.composed.ref_views import Bitcast, Reshaped, Transposed, View
-from minijax.indexing.language import Index, Slot, Span, Window
+from minijax.indexing.language import Index, Listed, Slot, Span, Stretch, Window
 from minijax.kernels.simulator.memories import Buffer
 
 Selection = tuple  # for each axis an int, a slice with its start, stop and step, or an array
@@ -49,7 +49,9 @@ def _selector(index: Index, gets: Sequence) -> Callable[[list], Selection]:
         entries = [*entries[:at], *whole[first : first + missing], *entries[at:]]
     else:
         entries += whole[sum(e is not None for e in entries) :]
-    if not any(type(e) in (Slot, Window) for e in entries):
+    if any(type(e) is Listed for e in entries):
+        raise NotImplementedError("InterpretParams: a reference as an index is not simulated; pass interpret=True")
+    if not any(type(e) in (Slot, Window, Stretch) for e in entries):
         fixed = tuple([_fixed(e) for e in entries])
         return lambda env: fixed
     made = [_dynamic(e, gets) for e in entries]
@@ -72,8 +74,20 @@ def _dynamic(e: Any, gets: Sequence) -> Callable[[list], Any]:
             return slice(start, start + (size - 1) * step + 1 if size else start, step)
 
         return window
+    if type(e) is Stretch:
+        return _stretch(e, gets)
     item = _fixed(e)
     return lambda env: item
+
+
+def _stretch(e: Stretch, gets: Sequence) -> Callable[[list], slice]:
+    get, size = gets[e.place], e.size(gets)
+
+    def stretch(env):
+        start = int(get(env)) if e.start is None else e.start
+        return slice(start, start + int(size(env)), 1)
+
+    return stretch
 
 
 def _is_basic(selection: Selection) -> bool:

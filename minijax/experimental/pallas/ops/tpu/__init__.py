@@ -7,11 +7,13 @@ __getattr__, __dir__ = _FACE = Face(
     {},
     (
         "all_gather",
+        "example_kernel",
         "flash_attention",
         "matmul",
         "megablox",
         "paged_attention",
         "ragged_paged_attention",
+        "random",
         "splash_attention",
     ),
 )

@@ -8,4 +8,5 @@ __getattr__, __dir__ = _FACE = Face(
 minijax.kernels.ops.tpu_ragged: dynamic_validate_inputs get_tuned_block_sizes ragged_paged_attention
     ref_ragged_paged_attention static_validate_inputs
 """,
+    ("kernel", "tuned_block_sizes"),
 )

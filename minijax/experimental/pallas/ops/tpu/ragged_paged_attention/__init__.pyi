@@ -1,5 +1,7 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
+from minijax.experimental.pallas.ops.tpu.ragged_paged_attention import kernel as kernel
+from minijax.experimental.pallas.ops.tpu.ragged_paged_attention import tuned_block_sizes as tuned_block_sizes
 from minijax.kernels.ops.tpu_ragged import dynamic_validate_inputs as dynamic_validate_inputs
 from minijax.kernels.ops.tpu_ragged import get_tuned_block_sizes as get_tuned_block_sizes
 from minijax.kernels.ops.tpu_ragged import ref_ragged_paged_attention as ref_ragged_paged_attention
@@ -7,8 +9,8 @@ from minijax.kernels.ops.tpu_ragged import static_validate_inputs as static_vali
 from minijax.run.arrays.array import Array
 
 __all__ = [
-    "dynamic_validate_inputs", "get_tuned_block_sizes", "ragged_paged_attention", "ref_ragged_paged_attention",
-    "static_validate_inputs"
+    "dynamic_validate_inputs", "get_tuned_block_sizes", "kernel", "ragged_paged_attention",
+    "ref_ragged_paged_attention", "static_validate_inputs", "tuned_block_sizes"
 ]
 
 def ragged_paged_attention(
