@@ -26,6 +26,7 @@ from minijax.run.watching.progress import AHEAD
 
 _option = config.option("minijax_compile_ahead")
 _SMALL = 1 << 28  # bytes of results, above which a failure for lack of memory is likely
+_MOST_THREADS = 8  # since XLA takes much memory, and has threads of its own
 _is_over = [False]
 
 
@@ -62,7 +63,7 @@ _threads = [0]
 def _begin(program: "Compiling") -> None:
     _queue.append(program)
     with _lock:
-        if _threads[0] >= _processors():
+        if _threads[0] >= min(_processors(), _MOST_THREADS):
             return
         _threads[0] += 1
     try:
@@ -89,6 +90,8 @@ def _finish() -> None:
 
 
 def _forget_threads() -> None:
+    global _lock
+    _lock = threading.Lock()
     _queue.clear()
     _threads[0] = 0
 
