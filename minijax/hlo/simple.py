@@ -58,7 +58,9 @@ def _may_flush(found: list[tuple[str, str]]) -> bool:
 
 
 # Calls of functions, operations between devices, elements of few bits, bounds of complex numbers.
-_REFUSED = r"clamp.*complex|custom_call @(?!lapack_)|composite|f[468]E|xu?i[24]>|<u?i[24]>|collective|stablehlo.all_|_id\b"
+_REFUSED = (
+    r"clamp.*complex|custom_call @(?!lapack_)|composite|f[468]E|xu?i[24]>|<u?i[24]>|collective|stablehlo.all_|_id\b"
+)
 
 
 def only_computes(text: str, returns_keys: bool) -> bool:

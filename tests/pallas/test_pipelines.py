@@ -158,6 +158,10 @@ sticking_out("last_rows_and_columns", (3, 3), (20, 300), (8, 128), lambda i, j: 
 sticking_out("last_rows_in_three_buffers", (4,), (500, 128), *ROWS, modes=(3, None))
 sticking_out("last_rows_one_after_the_other", (4,), (500, 128), *ROWS, no_pipelining=True)
 sticking_out("last_hidden_rows", (2, 2), (2, 12, 128), (None, 8, 128), lambda i, j: (i, j, 0))
+sticking_out("vectors", (4,), (1000,), (256,), lambda i: (i,))
+sticking_out("vectors_of_whole_blocks", (4,), (1024,), (256,), lambda i: (i,), modes=(3, None))
+sticking_out("vectors_one_after_the_other", (4,), (1000,), (256,), lambda i: (i,), no_pipelining=True)
+sticking_out("hidden_rows", (4, 2), (4, 500), (None, 256), lambda i, j: (i, j))
 sticking_out("axes_of_one_step", (1, 4, 1), (512, 128), (128, 128), lambda i, j, k: (j, k))
 
 

@@ -146,7 +146,7 @@ class BufferedRef(BufferedRefBase):
             buffer_type,
             buffer_count,
             grid_rank,
-            MemoryRef(_array_type((buffer_count, *shape), dtype), space),
+            MemoryRef(_array_type(_of_slots(buffer_count, shape, tiling), dtype), space),
             sem_recvs=SemaphoreType.DMA((buffer_count,)) if copies_in else None,
             sem_sends=SemaphoreType.DMA((buffer_count,)) if copies_out else None,
             has_allocated_buffer=True,
@@ -309,7 +309,7 @@ class BufferedRef(BufferedRefBase):
         if self.is_trivial_windowing or not self.is_buffered:
             return self.window_ref
         slot = self.current_copy_out_slot if self.is_output else self.current_wait_in_slot
-        return self.window_ref.at[(slot, *[slice(None)] * (len(type_of(self.window_ref).shape) - 1))]
+        return self.window_at(slot)
 
     def bind_existing_ref(self, window_ref: Any, indices: Indices) -> BufferedRef:
         """The block as a view of an array that is in the block's memory already; with buffers, the same."""
@@ -341,8 +341,16 @@ class BufferedRef(BufferedRefBase):
             [Slice(0, s.size) for s, d in zip(selected, _dims(self.spec), strict=True) if type(d) is not Squeezed]
         )
 
+    def window_at(self, slot: Any, kept: tuple = ()) -> Any:
+        """The view of a buffer, or of the elements that an index selects in it."""
+        length, *rest = type_of(self.window_ref).shape
+        if rest:
+            return self.window_ref.at[(slot, *(kept or [slice(None)] * len(rest)))]
+        first = slot * (n := length // self._buffer_count)  # the buffers of vectors stand one after the other
+        return self.window_ref.at[Slice(first + kept[0].start, kept[0].size) if kept else Slice(first, n)]
+
     def _window(self, slot: Any, selected: Sequence[Any]) -> Any:
-        return self.window_ref.at[(slot, *self.kept(selected))]
+        return self.window_at(slot, self.kept(selected))
 
     def copy_in(self, src_ref: Any, grid_indices: Indices) -> None:
         """Starts the copy of a step's block into a buffer."""
@@ -380,6 +388,12 @@ tree.register_dataclass(
     data_fields=[f.name for f in dataclasses.fields(BufferedRef) if f.name not in (*_STATIC, "has_allocated_buffer")],
     meta_fields=[*_STATIC, "has_allocated_buffer"],
 )
+
+
+def _of_slots(count: int, shape: Sequence[int], tiling: Tiling | None) -> tuple[int, ...]:
+    """The shape of the buffers of a block: those of vectors are one vector, which has no unused tiles."""
+    is_vector = len(shape) == 1 and tiling is not Tiling.SPARSE_CORE
+    return (count * shape[0],) if is_vector else (count, *shape)
 
 
 def _place(number: Any) -> tuple[int, ...]:

@@ -402,11 +402,11 @@ class _Run:
         if b.is_trivial_windowing:
             ends = (array, b.window_ref) if is_in else (b.window_ref, array)
         else:
-            slot = b.current_wait_in_slot if is_in else b.current_copy_out_slot
+            buffer = b.window_at(b.current_wait_in_slot if is_in else b.current_copy_out_slot)
             selected = b.get_dma_slice(
                 type_of(array), moved(now.counted, self.pipeline.offsets) if any(self.pipeline.offsets) else now.counted
             )
-            views = array.at[selected], b.window_ref.at[slot].at[b.kept(selected)]
+            views = array.at[selected], buffer.at[b.kept(selected)]
             ends = views if is_in else views[::-1]
         sync_copy(*ends)
 
