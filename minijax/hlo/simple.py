@@ -57,10 +57,8 @@ def _may_flush(found: list[tuple[str, str]]) -> bool:
     return bool(compared) and (bool(chosen) or _NARROW.search("".join(compared)) is not None)
 
 
-# Calls of functions, operations between devices, elements of few bits, bounds of complex numbers.
-_REFUSED = (
-    r"clamp.*complex|custom_call @(?!lapack_)|composite|f[468]E|xu?i[24]>|<u?i[24]>|collective|stablehlo.all_|_id\b"
-)
+# Calls of functions, operations between devices, elements of few bits, bounds of complex numbers and booleans.
+_REFUSED = r"clamp.*(?:complex|[x<]i1>)|custom_call @(?!lapack_)|composite|f[468]E|xu?i[24]>|<u?i[24]>|collective|stablehlo.all_|_id\b"
 
 
 def only_computes(text: str, returns_keys: bool) -> bool:
