@@ -58,7 +58,10 @@ def _may_flush(found: list[tuple[str, str]]) -> bool:
 
 
 # Calls of functions, operations between devices, elements of few bits, bounds of complex numbers and booleans.
-_REFUSED = r"clamp.*(?:complex|[x<]i1>)|custom_call @(?!lapack_)|composite|f[468]E|xu?i[24]>|<u?i[24]>|collective|stablehlo.all_|_id\b"
+_REFUSED = (
+    r"clamp.*(?:complex|[x<]i1>)|custom_call @(?!lapack_)|composite|f[468]E|xu?i[24]>|<u?i[24]>|collective"
+    r"|stablehlo.all_|_id\b"
+)
 
 
 def only_computes(text: str, returns_keys: bool) -> bool:
