@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-GROUPS = ["startup", "cold", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages", "chains",
-          "random", "effects", "seed", "train", "pmap", "memory", "host", "pallas", "growth"]  # fmt: skip
+GROUPS = ["startup", "cold", "libraries", "restart", "dispatch", "pytree", "eager", "index", "transform", "stages",
+          "chains", "random", "effects", "seed", "train", "pmap", "memory", "host", "pallas", "growth"]  # fmt: skip
 DEVICE_GROUPS = ["device"]  # with --device alone
 
 STAGES = ("trace", "lower", "compile", "run")
@@ -20,7 +20,8 @@ class Floor(NamedTuple):
 
 FLOORS = {
     "startup": Floor(1.7, 1.2),
-    "cold": Floor(1.35, 1.1),
+    "cold": Floor(1.6, 1.3),
+    "libraries": Floor(1.7, 1.2),
     "restart": Floor(2.5, 1.5),
     "eager": Floor(1.8, 0.65),
     "index": Floor(8.5, 1.0),

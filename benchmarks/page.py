@@ -35,6 +35,7 @@ OURS, THEIRS = "minijax", "jax"
 PARTS = {
     "startup": ("Start", "A new process until its first results, with nothing cached on disk."),
     "cold": ("Whole programs, cold", "New processes that run one program of a kind, with nothing cached on disk."),
+    "libraries": ("Programs on libraries", "New processes with flax, equinox, optax, blackjax; nothing on disk."),
     "restart": ("Second start", "A new process that finds compiled programs on disk."),
     "dispatch and pytree": ("Dispatch", "Calls of compiled functions, by kind of argument; trees."),
     "eager": ("Eager operations", "Operations called one by one, outside `jit`."),

@@ -1,5 +1,6 @@
-"""Groups of whole processes: the first start, whole programs, and the second start with warm disk caches."""
+"""Groups of whole processes: first starts, programs, those on libraries, and second starts with warm disk caches."""
 
+import importlib.util
 import os
 import resource
 import subprocess
@@ -83,9 +84,9 @@ def _step(maker: str) -> str:
     )
 
 
-def _notebook(name: str, *arguments: str) -> str:
-    """A program that runs a notebook, which imports `jax`, without drawing."""
-    path = str(Path(__file__).parents[1] / "notebooks" / name)
+def _file(path: str, *arguments: str) -> str:
+    """A program that runs a file, which imports `jax`, without drawing."""
+    path = str(Path(__file__).parents[1] / path)
     install = "" if options.impl == "jax" else f"import {options.impl}; {options.impl}.install()\n"
     return (
         f"import runpy, sys; sys.modules['matplotlib'] = None; sys.argv = [{path!r}, *{arguments!r}]\n{install}"
@@ -111,7 +112,7 @@ def restart():
         programs = {
             "mlp_step": _step("mlp_step_make()"),
             "transformer12_step": _step("transformer_step_make(12)"),
-            "spectral_radius": _notebook("spectral_radius.py", "--steps", "1", "--devices", "1"),
+            "spectral_radius": _file("notebooks/spectral_radius.py", "--steps", "1", "--devices", "1"),
         }
         for name, code in programs.items():
             row = f"restart/{name}"
@@ -130,3 +131,25 @@ def cold():
         code = f"import sys; sys.path.insert(0, {here!r})\nimport measure, wholes\nmeasure.sync(wholes.{name}())"
         row, count = f"cold/{name}", 2 if options.quick else 4
         guard(row, lambda: put(row, seconds_of(code, count, ("--impl", options.impl), env), "ms"))
+
+
+# Programs of the tests, by the library that each needs.
+LIBRARY_PROGRAMS = {
+    "blackjax_nuts": "blackjax",
+    "equinox_mlp": "equinox",
+    "flax_cnn": "flax",
+    "flax_nnx": "flax",
+    "optax_lbfgs": "optax",
+}
+
+
+@group
+def libraries():
+    """Whole programs on libraries that are installed, in new processes, with nothing cached on disk."""
+    env = dict(os.environ, JAX_ENABLE_COMPILATION_CACHE="false")
+    for name, library in LIBRARY_PROGRAMS.items():
+        if importlib.util.find_spec(library) is None:
+            continue
+        code = _file(f"tests/ecosystem/programs/{name}.py")
+        row, count = f"libraries/{name}", 2 if options.quick else 4
+        guard(row, lambda: put(row, seconds_of(code, count, (), env), "ms"))
