@@ -159,19 +159,14 @@ def test_buffers_that_numpy_does_not_have(slow_compiler):
 
 
 def test_keys(slow_compiler):
-    def split():
-        return jax.jit(lambda key: jax.random.split(jax.random.fold_in(key, next(_numbers)), 3))
-
-    def parts(keys):
-        return jax.random.key_data(keys), keys[0]
-
     slow_compiler.set()
-    key = jax.random.key(0)
-    jax.block_until_ready(parts(split()(key)))  # loads all programs but that of another `split`
+    key = jax.block_until_ready(jax.random.key(0))
     slow_compiler.clear()
-    keys = split()(key)
-    data, first = parts(keys)
-    assert is_pending(keys)
+    number = np.uint32(next(_numbers))  # so that no program is loaded already
+    keys = jax.jit(lambda key: jax.random.split(jax.random.fold_in(key, number), 3))(key)
+    data = jax.jit(lambda keys: jax.random.key_data(keys) + number)(keys)
+    first = jax.jit(lambda keys: jax.random.wrap_key_data(jax.random.key_data(keys)[0] + number))(keys)
+    assert is_pending(keys) and is_pending(first)
     slow_compiler.set()
     assert data.shape == (3, 2)
     np.testing.assert_array_equal(jax.random.key_data(first), data[0])
