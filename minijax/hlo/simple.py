@@ -7,21 +7,22 @@ import re
 # allowed: XLA may join two, such as a product and a sum, to one that rounds once.
 _EXACT = frozenset(
     "abs and bitcast_convert broadcast_in_dim ceil clamp compare complex concatenate constant convert "
-    "count_leading_zeros dynamic_slice dynamic_update_slice floor get_tuple_element imag iota is_finite "
-    "maximum minimum negate not or pad popcnt real reshape return reverse round_nearest_afz round_nearest_even select "
-    "shift_left shift_right_arithmetic shift_right_logical sign slice transpose tuple xor".split()
+    "count_leading_zeros dynamic_slice dynamic_update_slice floor gather get_tuple_element imag iota is_finite "
+    "maximum minimum negate not or pad popcnt real reduce reshape return reverse round_nearest_afz round_nearest_even "
+    "scatter select shift_left shift_right_arithmetic shift_right_logical sign slice sort transpose tuple xor".split()
 )  # fmt: skip
 _ROUNDING = frozenset("add divide multiply remainder subtract sqrt".split())
 
 _OF_COMPLEX = frozenset("abs divide multiply sign sqrt".split())
 
 _LARGEST_TEXT = 16_000  # characters
-_WORK = 4096  # operations times elements: above it, running takes longer than compiling saves
+_WORK = 4096  # elements of all operations' results: above it, running takes longer than compiling saves
 
 _OPERATION = re.compile(r"\bstablehlo\.(\w+)([^\n]*)")
 _FLOAT = re.compile(r"[<x](?:f\d|bf16|complex)")
 _NARROW = re.compile(r"[<x](?:f8|f16|bf16)")  # compared as wider ones, in which no number of theirs is subnormal
-_SHAPE = re.compile(r"tensor<((?:\d+x)+)")
+_RESULT = re.compile(r"tensor<((?:\d+x)+)[^<>]*>\)?(?: loc.*)?$", re.MULTILINE)
+_REDUCTION = re.compile(r"stablehlo\.reduce\b.*?\) -> [^\n]*", re.DOTALL)
 _OTHERS = re.compile(r"\b(?:chlo|mhlo|sdy)\.|\?")
 _ALONE = "mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32"
 
@@ -38,10 +39,11 @@ def is_simple(text: str) -> bool:
         not all([name in _EXACT or name in _ROUNDING for name, _ in found])
         or _roundings(found) > 1
         or _may_flush(found)
+        or any([_FLOAT.search(reduction) for reduction in _REDUCTION.findall(body)])  # their order could matter
     ):
         return False
-    largest = max([math.prod(map(int, shape[:-1].split("x"))) for shape in _SHAPE.findall(body)], default=1)
-    return len(found) * largest <= _WORK and _ALONE in head and _OTHERS.search(body) is None
+    work = sum([math.prod(map(int, shape[:-1].split("x"))) for shape in _RESULT.findall(body)])
+    return work <= _WORK and _ALONE in head and _OTHERS.search(body) is None
 
 
 def _roundings(found: list[tuple[str, str]]) -> int:
