@@ -3,7 +3,6 @@
 import atexit
 import logging
 import os
-import socket
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,9 @@ from typing import Any
 from jaxlib import _jax
 
 from minijax.base import config
+from minijax.base.lazy import defer
+
+socket = defer("socket")
 
 logger = logging.getLogger("jax._src.distributed")  # the same name as in jax, by which programs silence it
 

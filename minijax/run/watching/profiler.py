@@ -2,8 +2,6 @@
 
 import contextlib
 import functools
-import gzip
-import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +15,7 @@ from minijax.base.lazy import defer
 from minijax.run.clients import client
 from minijax.run.watching import profile_frames
 
-http_server = defer("http.server")
+gzip, json, http_server = defer("gzip"), defer("json"), defer("http.server")
 
 ProfileData, ProfileEvent = _profile_data.ProfileData, _profile_data.ProfileEvent
 ProfilePlane = _profile_data.ProfilePlane
