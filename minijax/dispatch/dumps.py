@@ -5,10 +5,8 @@ import os
 import re
 
 from minijax.base import config, monitoring
-from minijax.base.lazy import defer
 from minijax.dispatch.lowering import LoweredProgram
-
-pprof = defer("minijax.ir.pprof")
+from minijax.ir.pprof import equation_profile
 
 _lowerings, _compilations = itertools.count(), itertools.count()
 
@@ -17,7 +15,7 @@ def dump_jaxpr(lowered: LoweredProgram) -> None:
     """Writes the jaxpr that has been lowered, in the modes "jaxpr" and "eqn_count_pprof"."""
     contents = {
         "jaxpr": (".jaxpr.txt", lambda: str(lowered.closed).encode()),
-        "eqn_count_pprof": (".eqn_count_pprof", lambda: pprof.equation_profile(lowered.closed)),
+        "eqn_count_pprof": (".eqn_count_pprof", lambda: equation_profile(lowered.closed)),
     }
     chosen = [content for mode, content in contents.items() if _wants(mode)]
     if chosen:

@@ -1,14 +1,16 @@
 """Counts the equations of a jaxpr by primitive and by the user's source line, as a profile for pprof."""
 
-import gzip
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from minijax.base import source
+from minijax.base.lazy import defer
 from minijax.base.protobuf import message, packed
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, subjaxprs
+
+gzip = defer("gzip")
 
 
 def equation_profile(closed: ClosedJaxpr) -> bytes:
