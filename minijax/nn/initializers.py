@@ -35,9 +35,8 @@ class Initializer(Protocol):
     def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any: ...
 
 
-def _dtype(dtype: Any, default: Any = None) -> np.dtype:
-    chosen = dtype if dtype is not None else default if default is not None else jnp.float_
-    return dtypes.canonicalize_dtype(chosen, allow_extended_dtype=True)
+def _dtype(dtype: Any) -> Any:
+    return dtypes.default_float_dtype() if dtype is None else dtype
 
 
 def zeros(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
@@ -200,7 +199,7 @@ def variance_scaling(
     """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
-        chosen = _dtype(dtype)
+        chosen = dtypes.requested_dtype(_dtype(dtype), "array")
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         fans = {
             "fan_in": fan_in,

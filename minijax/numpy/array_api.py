@@ -76,7 +76,7 @@ def _kinds_of(kind: Any) -> tuple:
     if isinstance(kind, str) and kind in _KINDS:
         return _KINDS[kind]
     is_abstract = isinstance(kind, type) and issubclass(kind, np.generic) and kind.__subclasses__()
-    if not isinstance(kind, str | np.dtype | type) or is_abstract:
+    if is_abstract:
         raise TypeError(f"isdtype: Expected kind to be a dtype, string, or tuple; got {kind=}")
     try:
         return (_dtype_of(kind),)

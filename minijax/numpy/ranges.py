@@ -219,7 +219,6 @@ def linspace(
 def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
     """The ends of a range in the dtype to compute in, that dtype, and the dtype of the result."""
     result = dtypes.to_inexact_dtype(dtypes.result_type(start, stop)) if dtype is None else dtype
-    result = dtypes.canonicalize_dtype(result)
     computed = dtypes.to_inexact_dtype(result)
     return creation.astype(start, computed), creation.astype(stop, computed), computed, result
 

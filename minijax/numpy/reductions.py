@@ -117,10 +117,13 @@ class Reducer:
         if not self.logical:
             return have, have
         if promote_integers and dtypes.issubdtype(have, np.integer):
-            unsigned = dtypes.issubdtype(dtypes.available(have, "convert_element_type"), np.unsignedinteger)
-            have = dtypes.default_uint_dtype() if unsigned else dtypes.default_int_dtype()
-        computed = dtypes.available(_for_computation(have), "convert_element_type")
-        return computed, dtypes.canonicalize_dtype(have, True)
+            have = dtypes.available(have, "convert_element_type")
+            unsigned = dtypes.issubdtype(have, np.unsignedinteger)
+            default = dtypes.default_uint_dtype() if unsigned else dtypes.default_int_dtype()
+            have = default if default.itemsize > have.itemsize else have
+        wide = _for_computation(have)
+        computed = dtypes.available(wide, "convert_element_type")
+        return computed, computed if wide == have else dtypes.canonicalize_dtype(have, True)
 
     def __call__(
         self, a: Any, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool

@@ -333,6 +333,8 @@ def setdiff1d(
         return _take(ar1, _in1d(ar1, ar2, "auto", True, True))
     if not ar1.size:
         return full((size,), fill)
+    if not (size or assume_unique):
+        raise IndexError("setdiff1d: size must be positive, got 0: index is out of bounds for axis 0 with size 0")
     ar1 = ar1 if assume_unique else unique(ar1, size=ar1.size)
     mask = _in1d(ar1, ar2, "auto", True, True)
     if not assume_unique:

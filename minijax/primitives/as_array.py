@@ -9,7 +9,7 @@ from minijax.base import dtypes, tree
 from minijax.base.dtypes import PYTHON_SCALARS
 from minijax.base.source import hide_frames
 from minijax.ir.concrete import concrete_value
-from minijax.ir.types import typeof, unwrapped
+from minijax.ir.types import ShapedArray, of_type, typeof, unwrapped
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, copy_p
 from minijax.primitives.moving import as_array_or_constant
@@ -65,7 +65,7 @@ def _from_scalar(x: Any, dtype: Any) -> Any:
         return as_array_or_constant(x)
     if type(x) is complex and dtype.kind not in "cb":
         raise TypeError(f"float() argument must be a string or a real number, not {type(x).__name__!r}")
-    return as_array_or_constant(np.asarray(x, dtype=dtype))
+    return _as_requested(np.asarray(x, dtype=dtype))
 
 
 def _from_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
@@ -76,8 +76,16 @@ def _from_numpy(x: np.ndarray, dtype: Any, given: Any = None) -> Any:
     if dtype is not None and x.dtype != dtype:
         x = x.astype(dtype)
     _check_numeric(x, x if given is None else given)
+    if dtype is not None:
+        return _as_requested(x)
     canonical = dtypes.canonicalize_dtype(x.dtype)
-    return as_array_or_constant(x if dtype is not None or x.dtype == canonical else x.astype(canonical))
+    return as_array_or_constant(x if x.dtype == canonical else x.astype(canonical))
+
+
+def _as_requested(x: np.ndarray) -> Any:
+    """The array of a value whose dtype was requested, which may be one of 64 bits without `jax_enable_x64`."""
+    is_wide = dtypes.narrow(x.dtype) is not x.dtype
+    return as_array_or_constant(of_type(x, ShapedArray(x.shape, x.dtype)) if is_wide else x)
 
 
 def _check_numeric(x: np.ndarray, given: Any) -> None:

@@ -296,7 +296,7 @@ def as_type(x: Any, dtype: Any, weak_type: bool = False) -> Any:
 
 def scalar_as(x: Any, dtype: Any) -> Any:
     """Converts a number or a dimension to a scalar of `dtype`; ints that do not fit wrap around, as in NumPy."""
-    return np.asarray(x).astype(dtype)[()] if is_int(x) else convert(x, dtype)
+    return scalar(np.asarray(x).astype(dtype), dtype) if is_int(x) else convert(x, dtype)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: Any) -> Array:

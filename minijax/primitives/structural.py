@@ -738,7 +738,6 @@ def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any
     dtype = like.dtype if dtype is None else dtypes.requested_dtype(dtype, "full")
     shape = dims.shape_of(shape)
     moving.check_nonnegative("broadcast_in_dim shape", shape)
-    dtype = dtypes.canonicalize_dtype(dtype, allow_extended_dtype=True)
     if dtypes.is_extended(dtype) and not keeps_type:
         return full_extended(shape, value, dtype)
     own = None if state.is_eager() or shape != like.shape else like.own_sharding

@@ -67,6 +67,8 @@ def _in_parts(transform: Callable, x: Any, n: int | None, axis: int, norm: str |
 
 def _dct(x: Any, axis: int, norm: str | None) -> Any:
     n, before = x.shape[axis], (slice(None),) * axis
+    if n == 0:
+        raise TypeError(f"dct: a transform needs at least one element along its axis, got shape {x.shape}")
     # J. Makhoul, "A fast cosine transform in one and two dimensions", 1980: even indices, then odd ones in reverse.
     even, odd = (x[(*before, slice(i, None, 2))] for i in (0, 1))
     order = jnp.concatenate([even, structural.rev(odd, (axis,))], axis)
