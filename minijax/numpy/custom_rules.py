@@ -60,7 +60,7 @@ _log2_of_sum_flat.__name__ = "logaddexp2"  # as jaxprs print it
 
 def _log2_of_one_more(x: Any) -> Any:
     log = lax.log1p(x)
-    return lax.mul(const_like(log, 1 / math_log(2)), log)
+    return 1 / math_log(2) * log
 
 
 def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
@@ -73,22 +73,22 @@ def sinc(x: ArrayLike, /) -> Array:
 
     Integers become floats. Derivatives of all orders are correct at zero.
     """
-    at_zero = lax.eq(x, const_like(x, 0))
-    angle = lax.mul(const_like(x, pi), x)
+    at_zero = x == 0
+    angle = pi * x
     safe = where(at_zero, const_like(x, 1), angle)
     series = _series_at_zero(0)(angle)
-    return where(at_zero, series, lax.div(lax.sin(safe), safe))
+    return where(at_zero, series, lax.sin(safe) / safe)
 
 
 def _series_at_zero(k: int) -> Callable:
     """The k-th derivative of sin(x) / x at x = 0."""
 
     def _sinc_maclaurin(x):
-        zero = lax.mul(x, const_like(x, 0))
-        return [zero if k % 2 else lax.add(zero, const_like(x, (-1) ** (k // 2) / (k + 1)))]
+        zero = x * 0
+        return [zero if k % 2 else zero + (-1) ** (k // 2) / (k + 1)]
 
     def _sinc_maclaurin_jvp(x, t):
-        return [_series_at_zero(k)(x), lax.mul(_series_at_zero(k + 1)(x), t)]
+        return [_series_at_zero(k)(x), _series_at_zero(k + 1)(x) * t]
 
     return lambda x: bind_custom_jvp(_sinc_maclaurin, _sinc_maclaurin_jvp, (x,), False)[0]
 
@@ -107,12 +107,12 @@ def i0(x: ArrayLike) -> Array:
 
 def _i0(x: Any) -> list:
     x = lax.abs(x)
-    return [lax.mul(lax.exp(x), bessel.bessel_i0e(x))]
+    return [lax.exp(x) * bessel.bessel_i0e(x)]
 
 
 def _i0_jvp(x: Any, t: Any) -> list:
     (out,), (slope,) = jvp(_i0, (x,), (t,))
-    return [out, where(lax.eq(x, const_like(x, 0)), 0.0, slope)]
+    return [out, where(x == 0, 0.0, slope)]
 
 
 @custom_jvp
@@ -137,7 +137,7 @@ def shifted_sum(a: Any, axis: Axis, keepdims: bool, where: Any = None, factors: 
     wide_shift = shift if keepdims else moving.expand_dims(shift, axes)
     powers = lax.exp(lax.sub(a, as_type(wide_shift, typeof(a).dtype)))
     if factors is not None:
-        powers = lax.mul(powers, factors)
+        powers = powers * factors
     return total(powers, axes, keepdims=keepdims, where=where), shift
 
 

@@ -31,7 +31,7 @@ from minijax.numpy.vectorizing import mapped
 from minijax.primitives import counting, elementwise as lax, moving, structural
 from minijax.primitives.convert import convert, stop_gradient
 from minijax.primitives.dot import PrecisionLike
-from minijax.primitives.families import const_like, is_complex, scalar_like
+from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import arrays, check_ranks, promote_dtypes_inexact
 from minijax.primitives.sort import sort
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
@@ -50,17 +50,17 @@ def element(a: Any, i: int, j: int) -> Any:
     return subscripts.getitem(a, (..., i, j))
 
 
-def product_of_elements(a: Any, *places: tuple[int, int]) -> Any:
-    return reduce(lax.mul, (element(a, i, j) for i, j in places))
+def _product_of_elements(a: Any, *columns: int) -> Any:
+    """The product of one element of each row, in these columns."""
+    return reduce(lax.mul, (element(a, i, j) for i, j in enumerate(columns)))
 
 
-def det_3x3(a: Any) -> Any:
-    total = product_of_elements(a, (0, 0), (1, 1), (2, 2))
-    total = lax.add(total, product_of_elements(a, (0, 1), (1, 2), (2, 0)))
-    total = lax.add(total, product_of_elements(a, (0, 2), (1, 0), (2, 1)))
-    total = lax.sub(total, product_of_elements(a, (0, 2), (1, 1), (2, 0)))
-    total = lax.sub(total, product_of_elements(a, (0, 0), (1, 2), (2, 1)))
-    return lax.sub(total, product_of_elements(a, (0, 1), (1, 0), (2, 2)))
+def _det_by_expansion(a: Any) -> Any:
+    """The determinants of 2 by 2 or 3 by 3 matrices (Leibniz's formula)."""
+    term = partial(_product_of_elements, a)
+    if typeof(a).shape[-1] == 2:
+        return term(0, 1) - term(1, 0)
+    return term(0, 1, 2) + term(1, 2, 0) + term(2, 0, 1) - term(2, 1, 0) - term(0, 2, 1) - term(1, 0, 2)
 
 
 def count_exchanges(pivots: Any) -> Any:
@@ -71,21 +71,20 @@ def count_exchanges(pivots: Any) -> Any:
 
 
 def parity_sign(count: Any) -> Any:
-    half = ufuncs.remainder(count, 2)
-    return lax.add(lax.mul(scalar_like(half, -2), half), scalar_like(half, 1))
+    return -2 * ufuncs.remainder(count, 2) + 1
 
 
 def corners(a: Any) -> list:
     """The elements of a 2 by 2 matrix, row by row, and its determinant."""
     w, x, y, z = (element(a, i, j) for i in range(2) for j in range(2))
-    return [w, x, y, z, lax.sub(lax.mul(w, z), lax.mul(x, y))]
+    return [w, x, y, z, w * z - x * y]
 
 
 def split_ratio(ratio: Any, sign: Any) -> tuple:
     """The tangents of sign and log|det|, from the ratio of the determinant's tangent to the determinant."""
     if not is_complex(ratio):
         return creation.zeros_like(sign), ratio
-    turn = lax.mul(lax.sub(ratio, convert(lax.real(ratio), typeof(ratio).dtype)), sign)
+    turn = (ratio - convert(lax.real(ratio), typeof(ratio).dtype)) * sign
     return turn, lax.real(ratio)
 
 
@@ -366,7 +365,7 @@ def _svd_hermitian(a: Any, compute_uv: bool, subset_by_index: tuple[int, int] | 
     at = counting.broadcasted_iota(np.uint32, typeof(values).shape, axis)
     sizes, at, signs = (structural.rev(x, (axis,)) for x in sort((sizes, at, signs), axis))
     u = taking.take_along_axis(vectors, moving.expand_dims(at, (axis,)), axis=-1)
-    return SVDResult(u, sizes, adjoint(ufuncs.multiply(u, typed(moving.expand_dims(signs, (axis,)), u))))
+    return SVDResult(u, sizes, adjoint(u * typed(moving.expand_dims(signs, (axis,)), u)))
 
 
 def svdvals(x: ArrayLike, /) -> Array:
@@ -494,11 +493,11 @@ def lstsq(
 def _lstsq_by_svd(a: Any, b: Any, rcond: Any) -> tuple:
     u, s, vt = svd(a, full_matrices=False)
     is_positive = s > 0
-    mask = ufuncs.logical_and(is_positive, s >= creation.array(rcond, typeof(s).dtype) * s[0])
+    mask = is_positive & (s >= creation.array(rcond, typeof(s).dtype) * s[0])
     rank = reductions.sum(mask)
-    inverse = where(mask, ufuncs.divide(1, typed(where(mask, s, 1), u)), 0)[:, None]
+    inverse = where(mask, 1 / typed(where(mask, s, 1), u), 0)[:, None]
     projected = matmul_highest(transposed(ufuncs.conjugate(u)), b)
-    return matmul_highest(transposed(ufuncs.conjugate(vt)), ufuncs.multiply(inverse, projected)), rank, s
+    return matmul_highest(transposed(ufuncs.conjugate(vt)), inverse * projected), rank, s
 
 
 def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
@@ -522,7 +521,7 @@ def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
     if numpy_resid and (rank < n or m <= n):
         residuals = creation.zeros((0,), typeof(s).dtype)
     else:
-        residuals = lax.integer_pow(norm(ufuncs.subtract(b, matmul_highest(a, x)), axis=0), 2)
+        residuals = norm(b - matmul_highest(a, x), axis=0) ** 2
     return shaping.ravel(x) if of_vector else x, residuals, rank, s
 
 
@@ -559,14 +558,14 @@ def _pinv(a: Any, rtol: Any, hermitian: bool) -> Any:
     a = lax.conj(a) if is_complex(a) else a
     if rtol is None:
         eps = creation.array(dtypes.finfo(typeof(a).dtype).eps)
-        rtol = ufuncs.multiply(10.0 * max(m, n), eps)
+        rtol = 10.0 * max(m, n) * eps
     u, s, vh = svd(a, full_matrices=False, hermitian=hermitian)
     rtol = creation.asarray(rtol)[..., None]
     rtol = moving.expand_dims(rtol, range(typeof(s).ndim - typeof(rtol).ndim))
-    low = ufuncs.multiply(rtol, s[..., 0:1])
-    s = convert(where(ufuncs.greater(s, low), s, np.inf), typeof(u).dtype)  # strongly typed, as the result
+    low = rtol * s[..., 0:1]
+    s = convert(where(s > low, s, np.inf), typeof(u).dtype)  # strongly typed, as the result
     v, uh = transposed(vh), transposed(u)
-    return matmul_highest(v, ufuncs.divide(uh, s[..., None]))
+    return matmul_highest(v, uh / s[..., None])
 
 
 @_pinv.defjvp
@@ -576,18 +575,15 @@ def _pinv_jvp(rtol, hermitian, primals, tangents):
     m, n = typeof(a).shape[-2:]
     p = _pinv(a, rtol, hermitian)
     if hermitian:  # the value is that of the Hermitian part
-        a, da = (lax.div(lax.add(x, adjoint(x)), const_like(x, 2)) for x in (a, da))
+        a, da = ((x + adjoint(x)) / 2 for x in (a, da))
+    dot = matmul_highest
     if m >= n:
-        s = matmul_highest(matmul_highest(p, adjoint(p)), adjoint(da))
-        t = matmul_highest(matmul_highest(adjoint(da), adjoint(p)), p)
-        change = lax.add(matmul_highest(lax.neg(matmul_highest(p, da)), p), s)
-        change = lax.add(lax.sub(change, matmul_highest(matmul_highest(s, a), p)), t)
-        return p, lax.sub(change, matmul_highest(matmul_highest(p, a), t))
-    s = matmul_highest(p, matmul_highest(adjoint(p), adjoint(da)))
-    t = matmul_highest(adjoint(da), matmul_highest(adjoint(p), p))
-    change = lax.add(matmul_highest(lax.neg(p), matmul_highest(da, p)), s)
-    change = lax.add(lax.sub(change, matmul_highest(s, matmul_highest(a, p))), t)
-    return p, lax.sub(change, matmul_highest(p, matmul_highest(a, t)))
+        s = dot(dot(p, adjoint(p)), adjoint(da))
+        t = dot(dot(adjoint(da), adjoint(p)), p)
+        return p, dot(-dot(p, da), p) + s - dot(dot(s, a), p) + t - dot(dot(p, a), t)
+    s = dot(p, dot(adjoint(p), adjoint(da)))
+    t = dot(adjoint(da), dot(adjoint(p), p))
+    return p, dot(-p, dot(da, p)) + s - dot(s, dot(a, p)) + t - dot(p, dot(a, t))
 
 
 @jitted("inv")
@@ -670,16 +666,13 @@ def det(a: ArrayLike) -> Array:
     """
     (a,) = as_inexact("det", a)
     check_square("_det()", a)
-    n = typeof(a).shape[-1]
-    if n == 2:
-        return lax.sub(product_of_elements(a, (0, 0), (1, 1)), product_of_elements(a, (0, 1), (1, 0)))
-    return det_3x3(a) if n == 3 else _det(a)
+    return _det_by_expansion(a) if typeof(a).shape[-1] in (2, 3) else _det(a)
 
 
 @custom_jvp
 def _det(a: Any) -> Any:
     sign, logdet = slogdet(a)
-    return lax.mul(sign, typed(lax.exp(logdet), sign))
+    return sign * typed(lax.exp(logdet), sign)
 
 
 @_det.defjvp
@@ -692,12 +685,12 @@ def _slogdet_lu(a: Any) -> tuple:
     dtype = typeof(a).dtype
     lu, pivots, _ = lax_linalg.lu(a)
     on_diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
-    is_zero = reductions.any(ufuncs.equal(on_diagonal, scalar_like(lu, 0)), axis=-1)
+    is_zero = reductions.any(on_diagonal == 0, axis=-1)
     count, sign = count_exchanges(pivots), scalar_like(lu, 1)
     if is_complex(a):
-        sign = reductions.prod(lax.div(on_diagonal, convert(lax.abs(on_diagonal), dtype)), axis=-1)
+        sign = reductions.prod(on_diagonal / convert(lax.abs(on_diagonal), dtype), axis=-1)
     else:
-        count = lax.add(count, reductions.count_nonzero(ufuncs.less(on_diagonal, scalar_like(lu, 0)), axis=-1))
+        count = count + reductions.count_nonzero(on_diagonal < 0, axis=-1)
     sign = ufuncs.multiply(sign, convert(creation.array(parity_sign(count)), dtype))
     sign = where(is_zero, scalar_like(lu, 0), sign)
     logs = typed(lax.log(lax.abs(on_diagonal)), lu)
@@ -713,7 +706,7 @@ def _slogdet_qr(a: Any) -> tuple:
     logdet = reductions.sum(lax.log(lax.abs(on_diagonal)), axis=-1)
     sign = reductions.prod(lax.sign(on_diagonal), axis=-1)
     reflections = where(taus[..., : typeof(a).shape[-1] - 1] != 0, -1, 1)
-    return lax.mul(sign, convert(reductions.prod(reflections, axis=-1), typeof(a).dtype)), logdet
+    return sign * convert(reductions.prod(reflections, axis=-1), typeof(a).dtype), logdet
 
 
 def _slogdet_small(a: Any) -> tuple:
@@ -737,13 +730,11 @@ def _slogdet_small_jvp(primals, tangents):
     (a,), (t,) = primals, tangents
     sign, logdet = _slogdet_small(a)
     if typeof(a).shape[-1] == 1:
-        ratio = lax.div(element(t, 0, 0), element(a, 0, 0))
+        ratio = element(t, 0, 0) / element(a, 0, 0)
     else:
         w, x, y, z, value = corners(a)
-        change = lax.mul(element(t, 0, 0), z)
-        change = lax.sub(change, lax.mul(element(t, 0, 1), y))
-        change = lax.sub(change, lax.mul(element(t, 1, 0), x))
-        ratio = lax.div(lax.add(change, lax.mul(element(t, 1, 1), w)), value)
+        change = element(t, 0, 0) * z - element(t, 0, 1) * y - element(t, 1, 0) * x + element(t, 1, 1) * w
+        ratio = change / value
     return (sign, logdet), split_ratio(ratio, sign)
 
 
@@ -777,23 +768,23 @@ def _cofactor_solve(a: Any, b: Any) -> tuple:
     lu, pivots, permutation = lax_linalg.lu(a)
     on_diagonal = taking.diagonal(lu, axis1=-2, axis2=-1)
     sign = convert(parity_sign(count_exchanges(pivots)), dtype)
-    partial = lax.mul(cumprod(on_diagonal, -1), moving.expand_dims(sign, (len(shape) - 2,)))
-    lu = subscripts.update(lu, (..., -1, -1), lax.div(scalar_like(lu, 1), get(partial, (..., -2))), "set")
+    products = cumprod(on_diagonal, -1) * moving.expand_dims(sign, (len(shape) - 2,))
+    lu = subscripts.update(lu, (..., -1, -1), 1 / get(products, (..., -2)), "set")
     batch = taking.ix_(*(ranges.arange(size, dtype=np.int32) for size in (*shape[:-2], 1)))
     probe = lax_linalg.triangular_solve(lu, creation.ones(shape[:-1], dtype), left_side=True)
-    is_singular = reductions.any(ufuncs.logical_or(ufuncs.isnan(probe), ufuncs.isinf(probe)), axis=-1)
+    is_singular = reductions.any(ufuncs.isnan(probe) | ufuncs.isinf(probe), axis=-1)
     is_singular = shaping.tile(
         moving.expand_dims(is_singular, (len(shape) - 2, len(shape) - 1)), (*(1,) * (len(shape) - 2), *shape[-2:])
     )
     x = where(is_singular, creation.zeros_like(b), b)
     x = get(x, (*batch[:-1], permutation, slice(None)))
     x = lax_linalg.triangular_solve(lu, x, left_side=True, lower=True, unit_diagonal=True)
-    determinant = moving.expand_dims(get(partial, (..., -1)), (len(shape) - 2, len(shape) - 1))
-    upper = ufuncs.multiply(get(x, (..., slice(None, -1), slice(None))), determinant)
+    determinant = moving.expand_dims(get(products, (..., -1)), (len(shape) - 2, len(shape) - 1))
+    upper = get(x, (..., slice(None, -1), slice(None))) * determinant
     x = shaping.concatenate((upper, get(x, (..., slice(-1, None), slice(None)))), axis=-2)
     x = lax_linalg.triangular_solve(lu, x, left_side=True)
     x = where(is_singular, creation.zeros_like(b), x)
-    return get(partial, (..., -1)), x
+    return get(products, (..., -1)), x
 
 
 # ---- rank and condition -----------------------------------------------------------------------------
@@ -851,14 +842,14 @@ def cond(x: ArrayLike, p: int | str | None = None) -> Any:
             raise ValueError(f"jnp.linalg.cond: for {p=}, array must be square; got arr.shape={shape}")
         ratio = norm(x, p, axis=(-2, -1)) * norm(inv(x), p, axis=(-2, -1))
     is_nan, has_nan = ufuncs.isnan(ratio), reductions.any(ufuncs.isnan(x), axis=(-2, -1))
-    return where(ufuncs.logical_and(is_nan, ufuncs.logical_not(has_nan)), np.inf, ratio)
+    return where(is_nan & ~has_nan, np.inf, ratio)
 
 
 # ---- norms ------------------------------------------------------------------------------------------
 
 
 def _euclidean(x: Any, axis: Axis, keepdims: bool) -> Any:
-    squares = lax.real(lax.mul(x, lax.conj(x))) if is_complex(x) else ufuncs.multiply(x, x)
+    squares = lax.real(x * lax.conj(x)) if is_complex(x) else ufuncs.multiply(x, x)
     return ufuncs.sqrt(reductions.sum(squares, axis=axis, keepdims=keepdims))
 
 

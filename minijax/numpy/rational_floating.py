@@ -90,28 +90,23 @@ def _frexp(x: Any) -> list:
     ints = dtypes.BY_NAME[f"int{info.bits}"]
     mask, bias = ints.type((1 << info.nexp) - 1), ints.type(1 - info.minexp)
     width, zero = ints.type(info.nmant), ints.type(0)
-    subnormal = ufuncs.less(lax.abs(x), info.tiny)
-    normal = where(subnormal, ufuncs.multiply(x, const_like(x, 1 << info.nmant)), x)
+    subnormal = lax.abs(x) < info.tiny
+    normal = where(subnormal, x * const_like(x, 1 << info.nmant), x)
     offset = where(subnormal, -width, zero)
     bits = bitcast_convert_type(normal, ints)
-    biased = ufuncs.bitwise_and(lax.shift_right_arithmetic(bits, width), mask)
-    exponent = ufuncs.add(offset, ufuncs.add(ufuncs.subtract(biased, bias), 1))
-    bits = ufuncs.bitwise_or(ufuncs.bitwise_and(bits, ~(mask << width)), (bias - ints.type(1)) << width)
+    biased = lax.shift_right_arithmetic(bits, width) & mask
+    exponent = offset + (biased - bias + 1)
+    bits = (bits & ~(mask << width)) | ((bias - ints.type(1)) << width)
     mantissa = bitcast_convert_type(bits, dtype)
-    unchanged = ufuncs.bitwise_or(ufuncs.bitwise_or(ufuncs.isinf(x), ufuncs.not_equal(x, x)), ufuncs.equal(x, 0))
+    unchanged = ufuncs.isinf(x) | (x != x) | (x == 0)
     exponent = where(unchanged, structural.full_like(exponent, 0), exponent)
     return [where(unchanged, x, mantissa), convert(exponent, np.dtype(np.int32))]
 
 
 def _frexp_jvp(x: Any, t: Any) -> list:
     mantissa, exponent = frexp(x)
-    slope = lax.exp2(lax.neg(convert(exponent, typeof(mantissa).dtype)))
-    return [
-        mantissa,
-        exponent,
-        ufuncs.multiply(t, slope),
-        moving.filled(typeof(exponent).shape, np.zeros((), dtypes.float0)[()]),
-    ]
+    tangent = t * lax.exp2(-convert(exponent, typeof(mantissa).dtype))
+    return [mantissa, exponent, tangent, moving.filled(typeof(exponent).shape, np.zeros((), dtypes.float0)[()])]
 
 
 @ufuncs.promoting(arrays)
@@ -129,12 +124,12 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     dtype = typeof(x1).dtype
     x2 = convert(x2, dtype)
     mantissa, exponent = frexp(x1)
-    total = ufuncs.add(convert(exponent, dtype), x2)
+    total = convert(exponent, dtype) + x2
     # One power of two less keeps the largest numbers finite.
-    mantissa = where(ufuncs.greater(total, 0), ufuncs.multiply(mantissa, 2), mantissa)
-    total = where(ufuncs.greater(total, 0), ufuncs.subtract(total, 1), total)
-    scaled = ufuncs.multiply(mantissa, ufuncs.power(2, total))
-    return where(ufuncs.bitwise_or(ufuncs.isinf(x1), ufuncs.equal(x1, 0)), x1, scaled)
+    mantissa = where(total > 0, mantissa * 2, mantissa)
+    total = where(total > 0, total - 1, total)
+    scaled = mantissa * ufuncs.power(2, total)
+    return where(ufuncs.isinf(x1) | (x1 == 0), x1, scaled)
 
 
 @jitted()
@@ -146,7 +141,7 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     (x,) = promote_args_inexact("modf", x)
     check_out("modf", out)
     whole = where(lax.ge(x, const_like(x, 0)), lax.floor(x), lax.ceil(x))
-    return lax.sub(x, whole), whole
+    return x - whole, whole
 
 
 @ufuncs.promoting(promote_args_inexact, inline=True)
@@ -159,7 +154,7 @@ def spacing(x: ArrayLike, /) -> Array:
         raise ValueError("jnp.spacing is not defined for complex inputs.")
     infinity, info = const_like(x, np.inf), dtypes.finfo(typeof(x).dtype)
     if info.dtype == np.float16:
-        return ufuncs.subtract(lax.nextafter(x, infinity), x)
-    step = ufuncs.subtract(lax.nextafter(x, ufuncs.copysign(infinity, x)), x)
+        return lax.nextafter(x, infinity) - x
+    step = lax.nextafter(x, ufuncs.copysign(infinity, x)) - x
     # Subnormal steps may be flushed to zero.
-    return where(ufuncs.equal(step, 0), ufuncs.copysign(info.smallest_subnormal, x), step)
+    return where(step == 0, ufuncs.copysign(info.smallest_subnormal, x), step)

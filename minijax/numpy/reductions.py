@@ -17,7 +17,7 @@ from minijax.base.errors import ShardingTypeError
 from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.arrays import cumulative
-from minijax.composed.arrays.selecting import where, where as choose
+from minijax.composed.arrays.selecting import where as choose
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
@@ -471,16 +471,16 @@ def _mean(a: Any, axis: Axis, dtype: Any, keepdims: bool, where: Any) -> Any:
     (a,) = arrays("mean", a)
     result = dtypes.available(dtypes.to_inexact_dtype(typeof(a).dtype), "astype") if dtype is None else dtype
     computed = _for_computation(result) if dtype is None else result
-    count = None
     if where is not None:
         mask = moving.broadcast_to_shape(checked_mask("mean", where), typeof(a).shape)
         count = sum(mask, axis, computed, keepdims=keepdims)
+        total = sum(a, axis, computed, keepdims=keepdims, where=where)
     else:
         shape = typeof(a).shape
         sizes = shape if axis is None else (shape[i] for i in (axis if isinstance(axis, tuple) else (axis,)))
         size = product(sizes)
-    total = sum(a, axis, computed, keepdims=keepdims, where=where)
-    count = scalar_like(total, size) if count is None else count
+        total = sum(a, axis, computed, keepdims=keepdims)
+        count = scalar_like(total, size)
     return as_type(lax.div(total, count), result)
 
 
@@ -770,6 +770,9 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     return _array_equiv(_as_value(a1), _as_value(a2))
 
 
+# ---- without NaN -------------------------------------------------------------------------------------
+
+
 def _without_nan(a: Any, value: Any) -> Any:
     return choose(lax.ne(a, a), scalar_like(a, value), a)
 
@@ -830,10 +833,7 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
     return jitted(static=("axis", "keepdims"))(named(function, name, doc))
 
 
-nanmax = _nan_extremum("nanmax", max, False)
-
-
-nanmin = _nan_extremum("nanmin", min, True)
+nanmax, nanmin = _nan_extremum("nanmax", max, False), _nan_extremum("nanmin", min, True)
 
 
 def _nan_place(name: str, find: Callable, worst: float, what: str, example: str) -> Callable:
@@ -849,8 +849,6 @@ def _nan_place(name: str, find: Callable, worst: float, what: str, example: str)
 
 
 nanargmax = _nan_place("nanargmax", argmax, -np.inf, "largest", IN_ROWS("1, 0"))
-
-
 nanargmin = _nan_place("nanargmin", argmin, np.inf, "smallest", IN_ROWS("2, 1"))
 
 
@@ -916,6 +914,9 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     return lax.sqrt(nanvar(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims, where=where, mean=mean))
 
 
+# ---- cumulative functions ----------------------------------------------------------------------------
+
+
 def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: bool = False) -> Callable:
     """The jitted core of a cumulative function."""
 
@@ -929,7 +930,7 @@ def _accumulate(name: str, op: Callable, start: int, skips_nan: bool, promotes: 
             a, axis = moving.reshape(a, (typeof(a).size,)), 0
         axis = dims.canonical_axis(axis, typeof(a).ndim)
         if skips_nan:
-            a = where(lax.ne(a, a), scalar_like(a, start), a)
+            a = _without_nan(a, start)
         return _promoted(op, a, axis, dtype, promotes)
 
     return core

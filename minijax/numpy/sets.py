@@ -367,7 +367,7 @@ def _padded_by_default(x: Any, number: Any, fill: Any) -> Any:
 def _setxor1d_size(ar1: Any, ar2: Any, fill_value: Any, *, assume_unique: bool, size: int) -> Any:
     end = True
     if assume_unique:
-        joined = shaping.concatenate([ar1, ar2])
+        shaping.concatenate([ar1, ar2])  # unused, as in jax's jaxpr
         aux = searching.sort(shaping.concatenate([ar1, ar2]))
     else:
         set1, set2 = (_distinct(x, size=x.size, number=True) for x in (ar1, ar2))

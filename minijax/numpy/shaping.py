@@ -648,7 +648,7 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     return reshape(subscripts.getitem(flat, slice(size)), shape)
 
 
-# ---- differences -------------------------------------------------------------------------------------
+# ---- joining and splitting ---------------------------------------------------------------------------
 
 
 @fused()
@@ -727,8 +727,6 @@ def _in_one_dtype(arrays: Sequence, dtype: Any) -> list:
 
 
 def _merge_first(x: Any, axis: int | None, dtype: Any) -> Any:
-    if x.ndim == 0:
-        raise ValueError("concatenate: Zero-dimensional arrays cannot be concatenated.")
     if x.ndim == 1 and axis is not None:
         raise ValueError(_SCALARS)
     x = x if dtype is None else convert(x, _asked(dtype))
@@ -1000,6 +998,9 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     if x.ndim == 0:
         raise ValueError("Unstack requires arrays with rank > 0, however a scalar array was passed.")
     return structural.unstack(x, axis)
+
+
+# ---- differences -------------------------------------------------------------------------------------
 
 
 def _differences(a: Any, axis: int) -> Any:

@@ -21,7 +21,7 @@ _POLICIES = ("propagate", "omit", "raise")
 
 def _check_policy(name: str, policy: str) -> None:
     if policy not in _POLICIES:
-        raise ValueError(f"{name}: Illegal nan_policy value {policy!r}; expected one of {set(_POLICIES)}")
+        raise ValueError(f"{name}: Illegal nan_policy value {policy!r}; expected one of {_POLICIES}")
     if policy != "propagate":
         raise NotImplementedError(f"{name}: Logic for `nan_policy` of {policy} is not implemented")
 
