@@ -9,10 +9,13 @@ from minijax.base import dtypes
 from minijax.base.dtypes import KeyType
 from minijax.composed.ref_views import Bitcast, Reshaped
 from minijax.composed.refs import TransformedRef
-from minijax.indexing.language import Index, Slot, Span, Stretch, Window, of_operands
+from minijax.indexing.language import Index, Listed, Slot, Span, Stretch, Window, of_operands
+from minijax.ir.refs import AbstractRef
+from minijax.kernels.memory import MemorySpace, TpuMemorySpace
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
 from minijax.kernels.operations.helpers import enable_poison_buffers
+from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Region, Type, element_of
 
 # Values that are read and written as 32-bit integers outside of the registers.
@@ -31,6 +34,16 @@ def space_of(memory_space: Any) -> str:
     """The name of a memory space in Mosaic; blocks are in VMEM unless their spec says otherwise."""
     name = "default" if memory_space is None else str(memory_space)
     return "vmem" if name == "default" else name
+
+
+def on_core(aval: Any, core: CoreType) -> Any:
+    """The type of a reference whose memory space is known on subcores, which have defaults of their own."""
+    if core is CoreType.TC or aval.memory_space not in (None, MemorySpace.DEFAULT):
+        return aval
+    if aval.memory_space is None:
+        return AbstractRef(aval.inner_aval, TpuMemorySpace.HBM)
+    is_vector = core is CoreType.SC_VECTOR_SUBCORE
+    return AbstractRef(aval.inner_aval, TpuMemorySpace.VMEM if is_vector else TpuMemorySpace.SMEM)
 
 
 def type_of_memory(aval: Any) -> Type:
@@ -69,7 +82,7 @@ def _whole(shape: Sequence[int]) -> Index:
     return Index(tuple(shape), (Ellipsis,))
 
 
-def _box(ref: Memory, index: Index, arrays: Sequence[Any]) -> Box:
+def box_of(ref: Memory, index: Index, arrays: Sequence[Any]) -> Box:
     """The elements of a reference that an index selects. Raises NotImplementedError for an index with arrays."""
     items = [e for e in index.entries if e is not Ellipsis]
     entries = iter(items or [Span(0, n, 1, n) for n in ref.shape])
@@ -104,7 +117,7 @@ def _item(entry: Any, arrays: Sequence[Any]) -> tuple[Any, Any, int, bool]:
 def viewed(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) -> Memory:
     """A view of a reference."""
     for step in path:
-        ref = _sliced(k, ref, _box(ref, step, arrays)) if type(step) is Index else _transformed(k, ref, step)
+        ref = _sliced(k, ref, box_of(ref, step, arrays)) if type(step) is Index else _transformed(k, ref, step)
     return ref
 
 
@@ -157,6 +170,10 @@ def with_constants(k: Kernel, ref: Any) -> Any:
                 if isinstance(e, int):
                     arrays.append(k.i32(e))
                     e = Slot(len(arrays) - 1, ())
+                elif type(e) is Listed:
+                    listed, its_arrays = arrays[e.place], arrays[e.place + 1 : e.place + 1 + e.count]
+                    if type(listed) is Memory:
+                        arrays[e.place] = with_constants(k, TransformedRef(listed, e.path, its_arrays))
                 elif of_operands(e):
                     last = e.place + (type(e) is Stretch and e.start is None)
                     arrays[e.place : last + 1] = map(k.as_i32, arrays[e.place : last + 1])
@@ -166,12 +183,12 @@ def with_constants(k: Kernel, ref: Any) -> Any:
     return TransformedRef(ref.ref, tuple(path), arrays)
 
 
-def _target(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) -> tuple[Memory, Box]:
+def target(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) -> tuple[Memory, Box]:
     """The view and the box in it of a read or write: the last index is part of the operation."""
     path = list(path)
     last = path.pop() if path and type(path[-1]) is Index else None
     ref = viewed(k, ref, path, arrays)
-    return ref, _box(ref, _whole(ref.shape) if last is None else last, arrays)
+    return ref, box_of(ref, _whole(ref.shape) if last is None else last, arrays)
 
 
 # ---- reads and writes ------------------------------------------------------------------------------------
@@ -253,7 +270,7 @@ def _write(k: Kernel, ref: Memory, box: Box, x: Value, mask: Value | None = None
 def _get(k: Kernel, site: Site, ref: Memory, *arrays: Any, path: Sequence[Any]) -> Value | Key:
     if type(ref.dtype) is KeyType:
         return _read_key(k, ref)
-    ref, box = _target(k, ref, path, arrays)
+    ref, box = target(k, ref, path, arrays)
     _check_accessible(ref, "Loads")
     return _read(k, ref, box, [k.as_index(s) for s in box.starts])
 
@@ -276,7 +293,7 @@ def _read_key(k: Kernel, ref: Memory) -> Key:
 @rule("swap", raw=True)
 def _swap(k: Kernel, site: Site, ref: Memory, value: Any, *arrays: Any, path: Sequence[Any]) -> Value:
     value = k.value(value, site.ins[1])
-    ref, box = _target(k, ref, path, arrays)
+    ref, box = target(k, ref, path, arrays)
     return _write(k, ref, box, value)
 
 
@@ -289,7 +306,7 @@ def _masked_load(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any
     ref, mask, other = args_tree.unflatten(operands)
     if mask is not None or other is not None:
         raise NotImplementedError("masked_load: kernels for TPUs read without mask; select with `jnp.where` afterwards")
-    ref, box = _target(k, *_unpacked(ref))
+    ref, box = target(k, *_unpacked(ref))
     _check_accessible(ref, "Loads")
     return _read(k, ref, box, [k.as_index(s) for s in box.starts])
 
@@ -300,7 +317,7 @@ def _masked_swap(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any
     ref, value, mask = args_tree.unflatten(operands)
     value = k.value(value, avals[1])
     mask = None if mask is None else k.value(mask, avals[2])
-    ref, box = _target(k, *_unpacked(ref))
+    ref, box = target(k, *_unpacked(ref))
     return _write(k, ref, box, value, mask)
 
 
@@ -309,6 +326,7 @@ def _masked_swap(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any
 
 def allocated(k: Kernel, aval: Any) -> Memory:
     """Memory of a type, which lives as long as the region in which it is made."""
+    aval = on_core(aval, k.core)
     kind = type_of_memory(aval)
     if kind.element.startswith("!tpu"):
         return memory(k.one("tpu.sem_alloc", (), kind), aval)

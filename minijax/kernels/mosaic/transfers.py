@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from minijax.kernels.mosaic.references import located, with_constants
+from minijax.kernels.mosaic.streams import stream_of
 from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
 from minijax.kernels.operations.selection import SelectedRef
+from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import I32, Region
 
 # ---- devices -------------------------------------------------------------------------------------------
@@ -69,7 +71,7 @@ def _device_number(k: Kernel, device: Any, kind: Any) -> Value | None:
 # ---- semaphores ------------------------------------------------------------------------------------------
 
 
-def _arguments(k: Kernel, site: Site, operands: Sequence[Any], args_tree: Any) -> list[Any]:
+def arguments(k: Kernel, site: Site, operands: Sequence[Any], args_tree: Any) -> list[Any]:
     """The arguments of an operation, in which numbers are constants of the kernel, made in their order."""
     avals = args_tree.unflatten(site.ins)
     return [_constants(k, x, a) for x, a in zip(args_tree.unflatten(operands), avals, strict=True)]
@@ -92,7 +94,7 @@ def _constants(k: Kernel, x: Any, aval: Any) -> Any:
 
 @rule("semaphore_signal", raw=True)
 def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_type: Any, **_: Any) -> None:
-    sem, count, device, core = _arguments(k, site, operands, args_tree)
+    sem, count, device, core = arguments(k, site, operands, args_tree)
     sem = located(k, sem)
     number = _device_number(k, device, device_id_type)
     more = [x for x in (number, core) if x is not None]
@@ -104,14 +106,14 @@ def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_typ
 def _wait(k: Kernel, site: Site, *operands: Any, args_tree: Any, decrement: bool, **_: Any) -> None:
     if not decrement:
         raise NotImplementedError("semaphore_wait: kernels for TPUs always subtract the value; signal it again")
-    sem, count = _arguments(k, site, operands, args_tree)
+    sem, count = arguments(k, site, operands, args_tree)
     k.constant(True, np.bool_)  # jax's modules have it too
     k.op("tpu.sem_wait", [located(k, sem).value, count])
 
 
 @rule("semaphore_read", raw=True)
 def _read(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
-    (sem,) = _arguments(k, site, operands, args_tree)
+    (sem,) = arguments(k, site, operands, args_tree)
     return k.one("tpu.sem_read", [located(k, sem).value], I32)
 
 
@@ -135,10 +137,14 @@ def _dma_start(
     add: bool = False,
     **_: Any,
 ) -> None:
-    if add:
+    source, target, semaphore, sent, device = arguments(k, site, operands, tree)
+    if k.core is not CoreType.TC:
+        if (stream := stream_of(k, source, target, add)) is not None:
+            _check_local(device)
+            return stream.start(k, semaphore, add)
+    elif add:
         raise NotImplementedError("DMA with add=True is not supported.")
-    source, target, semaphore, sent, device = _arguments(k, site, operands, tree)
-    if _is_flags(source) or _is_flags(target):
+    elif _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
     number = _device_number(k, device, device_id_type)
     segments = ints([1, int(sent is not None), 1, 1, int(number is not None), 0, 0], "i32")
@@ -152,6 +158,11 @@ def _dma_start(
         k.op("tpu.enqueue_dma", values, attributes=attributes)
 
     _for_each_choice(k, [source, target, semaphore, sent], write)
+
+
+def _check_local(device: Any) -> None:
+    if device is not None:
+        raise NotImplementedError("async_remote_copy: SparseCores copy at indices on one device only")
 
 
 def _for_each_choice(k: Kernel, refs: Sequence[Any], write: Callable) -> None:
@@ -190,7 +201,10 @@ def _is_flags(ref: Any) -> bool:
 def _dma_wait(
     k: Kernel, site: Site, *operands: Any, tree: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
 ) -> None:
-    source, target, semaphore, _other, device = _arguments(k, site, operands, tree)
+    source, target, semaphore, _other, device = arguments(k, site, operands, tree)
+    if k.core is not CoreType.TC and (stream := stream_of(k, source, target)) is not None:
+        _check_local(device)
+        return stream.wait(k, semaphore)
     number = core = k.i32(0) if insert_dummy_device else None
     if not insert_dummy_device:
         number = _device_number(k, device, device_id_type)

@@ -10,13 +10,14 @@ import numpy as np
 from minijax.hlo import spell
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, Verbs, type_of
+from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Type
 
 Rule = Callable[..., Any]
-# name of a primitive -> rule: (kernel, site, *operands, **parameters) -> value, values or None
-RULES: dict[str, Rule] = {}
-# The primitives whose rules get literals as they are, not as constants of the kernel.
-_RAW: set[str] = set()
+# kind of core -> name of a primitive -> rule: (kernel, site, *operands, **parameters) -> value, values or None
+RULES: dict[CoreType, dict[str, Rule]] = {core: {} for core in CoreType}
+# The rules that get literals as they are, not as constants of the kernel.
+_RAW: set[Rule] = set()
 # The primitives whose constants come before a scope that begins with them, as in jax's modules.
 _EARLY = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 
@@ -39,13 +40,14 @@ class Site(NamedTuple):
         return type_of(self.outs[0])
 
 
-def rule(*names: str, raw: bool = False) -> Callable[[Rule], Rule]:
-    """Registers the rule of primitives; `raw` rules get literals as numbers."""
+def rule(*names: str, raw: bool = False, cores: Sequence[CoreType] = (CoreType.TC,)) -> Callable[[Rule], Rule]:
+    """Registers the rule of primitives on kinds of cores; `raw` rules get literals as numbers."""
 
     def register(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
+        for core in cores:
+            RULES[core].update(dict.fromkeys(names, function))
         if raw:
-            _RAW.update(names)
+            _RAW.add(function)
         return function
 
     return register
@@ -70,10 +72,12 @@ class Grid(NamedTuple):
 class Kernel(Verbs):
     """The module under construction, and what its kernel runs over."""
 
-    def __init__(self, mesh: dict[str, int] | None = None):
+    def __init__(self, mesh: dict[str, int] | None = None, has_layout_passes: bool = True):
         super().__init__()
+        self.core = CoreType.TC
         self.grid = Grid()
         self.mesh = mesh or {}  # the sizes of the axes of the mesh of devices around the kernel
+        self.has_layout_passes = has_layout_passes  # otherwise values have the shapes of registers
         self.chosen: dict[Value, int] = {}  # values that are known while the kernel is lowered
         self._scopes: tuple[str, ...] = ()
 
@@ -104,15 +108,15 @@ class Kernel(Verbs):
         return self.dense(np.asarray(x), aval.shape, aval.dtype)
 
     def _equation(self, eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
-        name = eqn.primitive.name
-        function = RULES.get(name)
+        name = getattr(eqn.primitive, "rule_name", eqn.primitive.name)
+        function = RULES[self.core].get(name)
         if function is None:
             raise NotImplementedError(
-                f"Unimplemented primitive in Pallas TPU lowering for tc: {name}. "
+                f"Unimplemented primitive in Pallas TPU lowering for {self.core.value}: {eqn.primitive.name}. "
                 f"{eqn.primitive} has no operation of Mosaic; compute it outside of the kernel or by other operations."
             )
         site = Site([a.aval for a in eqn.invars], [v.aval for v in eqn.outvars], name)
-        if name not in _RAW:
+        if function not in _RAW:
             operands = [self.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
         results = function(self, site, *operands, **eqn.params)
         return [results] if isinstance(results, Value | Memory | Key) else results or []
