@@ -44,13 +44,14 @@ def lower(
     count = _check(params["meshes"], options)
     k = Kernel(mesh_around(e), options.needs_layout_passes)
     own_axes: set[Any] = set()
-    for mesh, jaxpr in zip(params["meshes"], params["jaxprs"], strict=True):
-        _write(k, mesh, jaxpr, len(jaxpr.invars) - len(ins) - len(outs))
+    names = [jaxpr.debug_info.func_name for jaxpr in params["jaxprs"]]
+    functions = [params["name"].split(" ")[0]] if params["name"] and len(names) == 1 else names
+    for name, mesh, jaxpr in zip(functions, params["meshes"], params["jaxprs"], strict=True):
+        _write(k, name, mesh, jaxpr, len(jaxpr.invars) - len(ins) - len(outs))
         own_axes.update(mesh.axis_names)
     text = k.module()
     if params["debug"]:
         _print(params["jaxprs"], text)
-    names = [jaxpr.debug_info.func_name for jaxpr in params["jaxprs"]]
     tiling = Tiling.SPARSE_CORE if options.use_tc_tiling_on_sc is False else Tiling.COMPACT
     spaces = [getattr(a, "memory_space", None) for a in params["out_avals"]]
     spaces = [s if isinstance(s, TpuMemorySpace) else None for s in spaces]
@@ -91,7 +92,7 @@ def _print(jaxprs: Sequence[Any], text: str) -> None:
     print(f"\nThe Mosaic module for mpmd_map:\n{mosaic_text(text, 'canonicalize')}")
 
 
-def _write(k: Kernel, mesh: Any, jaxpr: Any, scratch: int) -> None:
+def _write(k: Kernel, name: str, mesh: Any, jaxpr: Any, scratch: int) -> None:
     """Writes the function that a subcore of a mesh runs, whose last arguments are scratch."""
     k.core, sizes = mesh.core_type, list(mesh.shape.values())
     avals = [on_core(v.aval, k.core) for v in jaxpr.invars]
@@ -105,7 +106,7 @@ def _write(k: Kernel, mesh: Any, jaxpr: Any, scratch: int) -> None:
     windows = [_whole(len(sizes), len(a.shape)) for a in avals[: len(avals) - scratch]]
     attributes = of_function(k.core, [s.value for s in mesh.dimension_semantics], scratch)
     attributes |= {"iteration_bounds": ints(sizes), "window_params": listed(windows)}
-    head = f"func.func {spell.symbol(function_name(jaxpr.debug_info.func_name))}"
+    head = f"func.func {spell.symbol(function_name(name))}"
     types = [*[I32] * len(sizes), *map(type_of_memory, avals)]
     k.function(head, types, body, "func.return", attributes=spell.dictionary(attributes))
 

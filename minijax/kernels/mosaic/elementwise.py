@@ -34,13 +34,8 @@ def _shift(name: str) -> Callable:
     return lambda k, site, x, y: k.one(f"arith.{name}", aligned(k, site, (x, y)), site.type)
 
 
-for _name, _op in (("left", "shli"), ("right_logical", "shrui")):
+for _name, _op in (("left", "shli"), ("right_logical", "shrui"), ("right_arithmetic", "shrsi")):
     rule(f"shift_{_name}")(_shift(_op))
-
-
-@rule("shift_right_arithmetic")
-def _shift_right(k: Kernel, site: Site, x: Value, y: Value) -> Value:
-    return k.one(f"arith.{'shrui' if is_unsigned(site.out.dtype) else 'shrsi'}", aligned(k, site, (x, y)), site.type)
 
 
 def _math(name: str) -> Callable:

@@ -9,11 +9,12 @@ from minijax.base import dtypes
 from minijax.base.dtypes import KeyType
 from minijax.composed.ref_views import Bitcast, Reshaped
 from minijax.composed.refs import TransformedRef
-from minijax.indexing.language import Index, Listed, Slot, Span, Stretch, Window, of_operands
+from minijax.indexing.language import Index, Slot, Span, Stretch, Window
 from minijax.ir.refs import AbstractRef
 from minijax.kernels.memory import MemorySpace, TpuMemorySpace
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.operations.base import with_operands
 from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Region, Type, element_of
@@ -160,27 +161,7 @@ def located(k: Kernel, ref: Any) -> Memory:
 
 def with_constants(k: Kernel, ref: Any) -> Any:
     """A view whose static positions are constants of the kernel, made in the order of the index."""
-    if type(ref) is not TransformedRef:
-        return ref
-    arrays, path = list(ref._arrays), []
-    for step in ref._path:
-        if type(step) is Index:
-            entries = []
-            for e in step.entries:
-                if isinstance(e, int):
-                    arrays.append(k.i32(e))
-                    e = Slot(len(arrays) - 1, ())
-                elif type(e) is Listed:
-                    listed, its_arrays = arrays[e.place], arrays[e.place + 1 : e.place + 1 + e.count]
-                    if type(listed) is Memory:
-                        arrays[e.place] = with_constants(k, TransformedRef(listed, e.path, its_arrays))
-                elif of_operands(e):
-                    last = e.place + (type(e) is Stretch and e.start is None)
-                    arrays[e.place : last + 1] = map(k.as_i32, arrays[e.place : last + 1])
-                entries.append(e)
-            step = step._replace(entries=tuple(entries))
-        path.append(step)
-    return TransformedRef(ref.ref, tuple(path), arrays)
+    return with_operands(ref, k.i32, k.as_i32) if type(ref) is TransformedRef else ref
 
 
 def target(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) -> tuple[Memory, Box]:

@@ -102,7 +102,7 @@ def _split(k: Kernel, view: Any, shape: Sequence[int]) -> tuple[Any, Value | Non
     indices = view._arrays[entry.place]
     if isinstance(indices, Value):
         return shown, indices, getattr(entry, "ignored", None)
-    memory = located(k, indices)
+    memory = located(k, TransformedRef(indices, entry.path, view._arrays[entry.place + 1 :]))
     if memory.space != "vmem":
         raise NotImplementedError(f"async_copy: indices are in VMEM on SparseCores, got {memory.space.upper()}")
     return shown, memory.value, entry.ignored

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from minijax.composed.refs import TransformedRef
+from minijax.hlo import spell
 from minijax.indexing.language import Index
 from minijax.kernels.mosaic import control, elementwise, references, shapes, transfers
 from minijax.kernels.mosaic.references import Box, box_of, located, target, with_constants
@@ -65,8 +66,20 @@ def _box(k: Kernel, view: Any, what: str, out: Any) -> tuple[Memory, Box, list[V
 
 
 def _register_shape(k: Kernel, box: Box, out: Any) -> Sequence[int]:
-    """The shape in which a vector is read and written: with axes of size 1 for dropped ones if layouts are inferred."""
-    return box.sizes if k.has_layout_passes else out.shape
+    """The shape in which a vector is read and written: with axes of size 1 for dropped ones if layouts are inferred.
+
+    Raises NotImplementedError for a vector that is not that of a register if they are not.
+    """
+    if k.has_layout_passes:
+        return box.sizes
+    packed = 4 // out.dtype.itemsize
+    allowed = [(packed * _lanes(),), (packed, _lanes())][: min(packed, 2)]
+    if out.shape not in allowed:
+        raise NotImplementedError(
+            f"needs_layout_passes=False: a subcore reads and writes {out.dtype} vectors of shapes {allowed}, got "
+            f"{out.shape}"
+        )
+    return out.shape
 
 
 def _fitted(k: Kernel, mask: Value | None, shape: Sequence[int]) -> Value | None:
@@ -295,6 +308,21 @@ def _parallel_loop(k: Kernel, site: Site, *operands: Any, tree: Any, jaxpr: Any,
     body: Callable = lambda i, *carry: k.values(jaxpr, [*consts, i, *carry])  # noqa: E731
     notes = f"{{sc.loop_unroll_factor = {unroll} : i64, sc.parallel_access}}"
     return k.loop(lower, upper, step, carry, body, notes)
+
+
+@rule("debug_print", cores=SUBCORES)
+def _debug_print(k: Kernel, site: Site, *xs: Value | Memory, fmt: str, **_: Any) -> list[Value]:
+    if "{" in fmt or len(xs) > 1:
+        raise NotImplementedError(
+            f"debug_print: subcores print at most one value, after a text without placeholders, got {fmt!r} and "
+            f"{len(xs)} values"
+        )
+    tag = spell.string(fmt)
+    if xs and isinstance(xs[0], Memory):
+        k.op("tpu.log_buffer", [xs[0].value], attributes=dict(shape=ints(xs[0].shape), tag=tag))
+    else:
+        k.op("tpu.log", xs, attributes=dict(tag=tag))
+    return []
 
 
 @rule("barrier", cores=SUBCORES)

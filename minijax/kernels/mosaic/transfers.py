@@ -40,19 +40,33 @@ def _as_value(k: Kernel, x: Any) -> Value:
     return x if isinstance(x, Value) else k.i32(int(x))
 
 
-def _device_number(k: Kernel, device: Any, kind: Any) -> Value | None:
-    """The number of a device, which is given as such or by its coordinates on the mesh."""
+def _destination(k: Kernel, device: Any, kind: Any) -> tuple[Value | None, Value | None]:
+    """The number of a device, which is given as such or by its coordinates on the mesh, and that of its core.
+
+    None stands for this device, and this core.
+    """
     if device is None:
-        return None
+        return None, None
     if getattr(kind, "value", kind) == "logical" or getattr(kind, "name", "") == "LOGICAL":
-        return _as_value(k, device)
+        return _as_value(k, device), None
+    core = None
+    if isinstance(device, Mapping):
+        if own := [n for n in device if n in k.grid.names]:
+            if k.core is not CoreType.TC:
+                raise NotImplementedError(f"device_id names other subcores by {own}; subcores signal and copy to none")
+            core = _as_value(k, device[own[0]])
+        device = {n: device[n] for n in device if n not in own}
+    return (None if core is not None and not device else _number(k, device)), core
+
+
+def _number(k: Kernel, device: Any) -> Value | None:
+    """The number of a device with these coordinates on the mesh."""
     names = list(k.mesh)
     if isinstance(device, Mapping):
-        given = {n: device[n] for n in device}
-        unknown = [n for n in given if n not in k.mesh]
+        unknown = [n for n in device if n not in k.mesh]
         if unknown:
             raise ValueError(f"device_id names axes {unknown} that the mesh of axes {names} does not have")
-        places = [given[n] if n in given else _coordinate(k, n) for n in names]
+        places = [device[n] if n in device else _coordinate(k, n) for n in names]
     else:
         places = list(device) if isinstance(device, tuple | list) else [device]
         if len(places) != len(names):
@@ -96,7 +110,10 @@ def _constants(k: Kernel, x: Any, aval: Any) -> Any:
 def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_type: Any, **_: Any) -> None:
     sem, count, device, core = arguments(k, site, operands, args_tree)
     sem = located(k, sem)
-    number = _device_number(k, device, device_id_type)
+    number, own_core = _destination(k, device, device_id_type)
+    if core is not None and own_core is not None:
+        raise ValueError("semaphore_signal: device_id names a core; leave out core_index")
+    core = own_core if core is None else core
     more = [x for x in (number, core) if x is not None]
     segments = ints([1, 1, int(number is not None), int(core is not None), 0], "i32")
     k.op("tpu.sem_signal", [sem.value, count, *more], attributes=dict(operandSegmentSizes=segments))
@@ -146,15 +163,15 @@ def _dma_start(
         raise NotImplementedError("DMA with add=True is not supported.")
     elif _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
-    number = _device_number(k, device, device_id_type)
-    segments = ints([1, int(sent is not None), 1, 1, int(number is not None), 0, 0], "i32")
+    place = _destination(k, device, device_id_type)
+    segments = ints([1, int(sent is not None), 1, 1, *[int(n is not None) for n in place], 0], "i32")
     attributes = dict(operandSegmentSizes=segments, priority=f"{priority} : i32", strict_ordering="false")
 
     def write(source, target, semaphore, sent):
         sent = None if sent is None else located(k, sent)
         semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
         refs = (source, sent, target, semaphore)
-        values = [*[x.value for x in refs if x is not None], *[x for x in (number,) if x is not None]]
+        values = [*[x.value for x in refs if x is not None], *[n for n in place if n is not None]]
         k.op("tpu.enqueue_dma", values, attributes=attributes)
 
     _for_each_choice(k, [source, target, semaphore, sent], write)
@@ -205,9 +222,8 @@ def _dma_wait(
     if k.core is not CoreType.TC and (stream := stream_of(k, source, target)) is not None:
         _check_local(device)
         return stream.wait(k, semaphore)
-    number = core = k.i32(0) if insert_dummy_device else None
-    if not insert_dummy_device:
-        number = _device_number(k, device, device_id_type)
+    zero = k.i32(0) if insert_dummy_device else None
+    number, core = (zero, zero) if insert_dummy_device else _destination(k, device, device_id_type)
     ids = [x for x in (number, core) if x is not None]
     segments = ints([1, 1, 1, int(number is not None), int(core is not None)], "i32")
     attributes = dict(operandSegmentSizes=segments, strict_ordering="false")

@@ -18,8 +18,11 @@ Rule = Callable[..., Any]
 RULES: dict[CoreType, dict[str, Rule]] = {core: {} for core in CoreType}
 # The rules that get literals as they are, not as constants of the kernel.
 _RAW: set[Rule] = set()
-# The primitives whose constants come before a scope that begins with them, as in jax's modules.
-_EARLY = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+# The primitives whose constants come after a scope that begins or ends with them, as in jax's modules.
+_LATE = frozenset(
+    "add add_any and argmax argmin atan2 div exp2 get masked_load masked_swap max min mul neg or pow rem scan shift_left "
+    "shift_right_arithmetic shift_right_logical sub swap xor".split()
+)
 
 
 class Site(NamedTuple):
@@ -88,7 +91,7 @@ class Kernel(Verbs):
         for eqn in jaxpr.eqns:
             scopes = (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack])
             operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-            if scopes != self._scopes and eqn.primitive.name in _EARLY:
+            if scopes != self._scopes and eqn.primitive.name not in _LATE:
                 operands = [self.value(x, a.aval) for x, a in zip(operands, eqn.invars, strict=True)]
             self._enter(outer, scopes)
             results = self._equation(eqn, operands)
