@@ -13,7 +13,7 @@ from minijax.indexing.language import Index, Slot, Span, Stretch, Window
 from minijax.ir.refs import AbstractRef
 from minijax.kernels.memory import MemorySpace, TpuMemorySpace
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
-from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.mosaic.walk import Kernel, Site, rule, unchanged
 from minijax.kernels.operations.base import with_operands
 from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.parameters import CoreType
@@ -247,7 +247,7 @@ def _write(k: Kernel, ref: Memory, box: Box, x: Value, mask: Value | None = None
     return old
 
 
-@rule("get", raw=True)
+@rule("get", arguments=unchanged, late=True)
 def _get(k: Kernel, site: Site, ref: Memory, *arrays: Any, path: Sequence[Any]) -> Value | Key:
     if type(ref.dtype) is KeyType:
         return _read_key(k, ref)
@@ -271,7 +271,7 @@ def _read_key(k: Kernel, ref: Memory) -> Key:
     return Key(tuple([k.one("memref.load", [ref.value, *map(k.index, place)], word) for place in places]))
 
 
-@rule("swap", raw=True)
+@rule("swap", arguments=unchanged, late=True)
 def _swap(k: Kernel, site: Site, ref: Memory, value: Any, *arrays: Any, path: Sequence[Any]) -> Value:
     value = k.value(value, site.ins[1])
     ref, box = target(k, ref, path, arrays)
@@ -282,7 +282,7 @@ def _unpacked(ref: Any) -> tuple[Memory, Sequence[Any], Sequence[Any]]:
     return (ref.ref, ref._path, ref._arrays) if type(ref) is TransformedRef else (ref, (), ())
 
 
-@rule("masked_load", raw=True)
+@rule("masked_load", arguments=unchanged, late=True)
 def _masked_load(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
     ref, mask, other = args_tree.unflatten(operands)
     if mask is not None or other is not None:
@@ -292,7 +292,7 @@ def _masked_load(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any
     return _read(k, ref, box, [k.as_index(s) for s in box.starts])
 
 
-@rule("masked_swap", raw=True)
+@rule("masked_swap", arguments=unchanged, late=True)
 def _masked_swap(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
     avals = args_tree.unflatten(site.ins)
     ref, value, mask = args_tree.unflatten(operands)

@@ -220,7 +220,7 @@ def _of_flags(name: str) -> Callable:
         constants = [k.constant(n, np.float32) for n in (1, 0)]
         floats = k.select(x, *[k.broadcast(c, x.shape) for c in constants])
         ins, outs = ([a.update(dtype=np.dtype(np.float32)) for a in avals] for avals in (site.ins, site.outs))
-        found = RULES[k.core][name](k, Site(ins, outs, name), floats, axes=axes)
+        found = RULES[k.core][name].write(k, Site(ins, outs, name), floats, axes=axes)
         return k.compare("gt", found, k.fill(0, found.shape, np.float32))
 
     return lower
@@ -241,8 +241,8 @@ def _arg(kind: str) -> Callable:
     return lower
 
 
-rule("argmax")(_arg("arg_max"))
-rule("argmin")(_arg("arg_min"))
+rule("argmax", late=True)(_arg("arg_max"))
+rule("argmin", late=True)(_arg("arg_min"))
 
 
 # ---- products ------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """The rules of operations on the subcores of SparseCores."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from minijax.hlo import spell
 from minijax.indexing.language import Index
 from minijax.kernels.mosaic import control, elementwise, references, shapes, transfers
 from minijax.kernels.mosaic.references import Box, box_of, located, target, with_constants
-from minijax.kernels.mosaic.transfers import arguments
+from minijax.kernels.mosaic.transfers import of_tree
 from minijax.kernels.mosaic.verbs import Memory, Value, ints, vector, vector_of
 from minijax.kernels.mosaic.walk import RULES, Kernel, Site, rule
 from minijax.kernels.parameters import CoreType
@@ -31,8 +31,8 @@ _AS_TENSORCORES = """
     select_n semaphore_read semaphore_signal semaphore_wait shift_left shift_right_arithmetic shift_right_logical sign
     slice split squeeze stack sub trace_value unstack while xor
 """.split()
-for _name in _AS_TENSORCORES:
-    rule(_name, cores=SUBCORES)(RULES[CoreType.TC][_name])
+for _core in SUBCORES:
+    RULES[_core].update({name: RULES[CoreType.TC][name] for name in _AS_TENSORCORES})
 
 
 # ---- reads and writes ------------------------------------------------------------------------------------
@@ -43,7 +43,7 @@ def _box(k: Kernel, view: Any, what: str, out: Any) -> tuple[Memory, Box, list[V
 
     Raises NotImplementedError for what a subcore can only copy.
     """
-    view = with_constants(k, view if type(view) is TransformedRef else TransformedRef(view, (), []))
+    view = view if type(view) is TransformedRef else TransformedRef(view, (), [])
     if view.ref.space in ("hbm", "vmem_shared"):
         raise NotImplementedError(
             f"{what}: a subcore does not read or write {view.ref.space.upper()} memory; copy the data to VMEM by "
@@ -97,8 +97,24 @@ def _load(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value], out: Any, 
     return k.shape_cast(found, out.shape) if k.has_layout_passes else found
 
 
-def _swapped(k: Kernel, view: Any, x: Value, out: Any, mask: Value | None = None, add: bool = False) -> Value:
-    """Writes, or adds to, the elements of a view; returns the old ones."""
+def _of_path(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
+    """The view that is read or written, and the value if one is written."""
+    count = 1 + (site.name == "swap")
+    ref, *value = operands[:count]
+    view = TransformedRef(ref, tuple(params["path"]), list(operands[count:]))
+    return [*[k.value(x, site.ins[1]) for x in value], with_constants(k, view)][::-1]
+
+
+@rule("get", arguments=_of_path, cores=SUBCORES)
+@rule("load", arguments=of_tree, cores=SUBCORES)
+def _get(k: Kernel, site: Site, view: Any, mask: Value | None = None, **_: Any) -> Value:
+    return _load(k, *_box(k, view, site.name, site.out), site.out, mask)
+
+
+@rule("swap", arguments=_of_path, cores=SUBCORES)
+@rule("subcore_swap", arguments=of_tree, cores=SUBCORES)
+def _swap(k: Kernel, site: Site, view: Any, x: Value, mask: Value | None = None, add: bool = False, **_: Any) -> Value:
+    out = site.out
     ref, box, indices = _box(k, view, "swap", out)
     if not out.shape and (add or mask is not None):
         raise NotImplementedError("swap: scalars are not added to references, nor stored by a mask, on SparseCores")
@@ -108,34 +124,11 @@ def _swapped(k: Kernel, view: Any, x: Value, out: Any, mask: Value | None = None
         return old
     if k.has_layout_passes:
         x, mask = k.shape_cast(x, box.sizes), _fitted(k, mask, box.sizes)
-    segments = ints([1, 1, len(indices), int(mask is not None)], "i32")
+    masks = [] if mask is None else [mask]
+    segments = ints([1, 1, len(indices), len(masks)], "i32")
     attributes = dict(add=str(add).lower(), operandSegmentSizes=segments, strides=ints([], "i32"))
-    k.op("tpu.vector_store", [x, ref.value, *indices, *([] if mask is None else [mask])], attributes=attributes)
+    k.op("tpu.vector_store", [x, ref.value, *indices, *masks], attributes=attributes)
     return old
-
-
-@rule("get", raw=True, cores=SUBCORES)
-def _get(k: Kernel, site: Site, ref: Memory, *arrays: Any, path: Sequence[Any]) -> Value:
-    view = TransformedRef(ref, tuple(path), list(arrays))
-    return _load(k, *_box(k, view, "get", site.out), site.out)
-
-
-@rule("swap", raw=True, cores=SUBCORES)
-def _swap(k: Kernel, site: Site, ref: Memory, value: Any, *arrays: Any, path: Sequence[Any]) -> Value:
-    value = k.value(value, site.ins[1])
-    return _swapped(k, TransformedRef(ref, tuple(path), list(arrays)), value, site.out)
-
-
-@rule("load", raw=True, cores=SUBCORES)
-def _load_expanded(k: Kernel, site: Site, *operands: Any, tree: Any, **_: Any) -> Value:
-    view, mask = arguments(k, site, operands, tree)
-    return _load(k, *_box(k, view, "load", site.out), site.out, mask)
-
-
-@rule("subcore_swap", raw=True, cores=SUBCORES)
-def _swap_masked(k: Kernel, site: Site, *operands: Any, tree: Any, add: bool, **_: Any) -> Value:
-    view, x, mask = arguments(k, site, operands, tree)
-    return _swapped(k, view, x, site.out, mask, add)
 
 
 def _indexed(k: Kernel, view: Any, what: str) -> Memory:
@@ -146,24 +139,22 @@ def _indexed(k: Kernel, view: Any, what: str) -> Memory:
     return ref
 
 
-@rule("subcore_gather", raw=True, cores=SUBCORES)
-def _gather(k: Kernel, site: Site, *operands: Any, tree: Any, **_: Any) -> Value:
-    view, indices, mask = arguments(k, site, operands, tree)
-    segments = ints([1, len(indices), int(mask is not None)], "i32")
+@rule("subcore_gather", arguments=of_tree, cores=SUBCORES)
+def _gather(k: Kernel, site: Site, view: Any, indices: Sequence[Value], mask: Value | None, **_: Any) -> Value:
     masks = [] if mask is None else [mask]
+    segments = ints([1, len(indices), len(masks)], "i32")
     ref = _indexed(k, view, "load_gather")
     return k.one("tpu.vector_load_idx", [ref.value, *indices, *masks], site.type, operandSegmentSizes=segments)
 
 
-@rule("scatter", raw=True, cores=SUBCORES)
-def _scatter(k: Kernel, site: Site, *operands: Any, tree: Any, add: bool, **_: Any) -> None:
-    view, indices, x, mask = arguments(k, site, operands, tree)
+@rule("scatter", arguments=of_tree, cores=SUBCORES)
+def _scatter(
+    k: Kernel, site: Site, view: Any, indices: Sequence[Value], x: Value, mask: Value | None, *, add: bool, **_: Any
+) -> None:
+    masks = [] if mask is None else [mask]
     ref = _indexed(k, view, "addupdate_scatter" if add else "store_scatter")
-    attributes = dict(
-        add=str(add).lower(), operandSegmentSizes=ints([1, 1, len(indices), int(mask is not None)], "i32")
-    )
-    operands = [x, ref.value, *indices, *([] if mask is None else [mask])]
-    k.op("tpu.vector_store_idx", operands, attributes=attributes)
+    attributes = dict(add=str(add).lower(), operandSegmentSizes=ints([1, 1, len(indices), len(masks)], "i32"))
+    k.op("tpu.vector_store_idx", [x, ref.value, *indices, *masks], attributes=attributes)
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------
@@ -302,9 +293,9 @@ def _unpack(k: Kernel, site: Site, x: Value, *, format: Any, **_: Any) -> list[V
 # ---- loops, barriers and prints --------------------------------------------------------------------------
 
 
-@rule("parallel_loop", raw=True, cores=SUBCORES)
-def _parallel_loop(k: Kernel, site: Site, *operands: Any, tree: Any, jaxpr: Any, unroll: int) -> list[Value]:
-    lower, upper, step, consts, carry = arguments(k, site, operands, tree)
+@rule("parallel_loop", arguments=of_tree, cores=SUBCORES)
+def _parallel_loop(k: Kernel, site: Site, *operands: Any, jaxpr: Any, unroll: int, **_: Any) -> list[Value]:
+    lower, upper, step, consts, carry = operands
     body: Callable = lambda i, *carry: k.values(jaxpr, [*consts, i, *carry])  # noqa: E731
     notes = f"{{sc.loop_unroll_factor = {unroll} : i64, sc.parallel_access}}"
     return k.loop(lower, upper, step, carry, body, notes)
@@ -330,12 +321,15 @@ def _barrier(k: Kernel, site: Site) -> None:
     k.op("tpu.barrier", [k.index(0)])
 
 
-@rule("sc_fetch_and_add", raw=True, cores=SUBCORES)
-def _fetch_and_add(k: Kernel, site: Site, *operands: Any, args_tree: Any) -> Value:
-    avals = args_tree.unflatten(site.ins)
-    view, value, subcore = args_tree.unflatten(operands)
-    value = k.value(value, avals[1])
-    view, subcore = with_constants(k, view), k.value(subcore, avals[2])
+def _of_fetch(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
+    """(value, view, subcore), made in this order."""
+    avals = params["args_tree"].unflatten(site.ins)
+    view, value, subcore = params["args_tree"].unflatten(operands)
+    return [k.value(value, avals[1]), with_constants(k, view), k.value(subcore, avals[2])]
+
+
+@rule("sc_fetch_and_add", arguments=_of_fetch, cores=SUBCORES)
+def _fetch_and_add(k: Kernel, site: Site, value: Value, view: Any, subcore: Value, **_: Any) -> Value:
     if type(view) is not TransformedRef:
         view = TransformedRef(view, (), [])
     *before, last = view._path or [Index((), ())]

@@ -85,10 +85,10 @@ def _number(k: Kernel, device: Any) -> Value | None:
 # ---- semaphores ------------------------------------------------------------------------------------------
 
 
-def arguments(k: Kernel, site: Site, operands: Sequence[Any], args_tree: Any) -> list[Any]:
+def of_tree(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
     """The arguments of an operation, in which numbers are constants of the kernel, made in their order."""
-    avals = args_tree.unflatten(site.ins)
-    return [_constants(k, x, a) for x, a in zip(args_tree.unflatten(operands), avals, strict=True)]
+    tree = params["tree"] if "tree" in params else params["args_tree"]
+    return [_constants(k, x, a) for x, a in zip(*map(tree.unflatten, (operands, site.ins)), strict=True)]
 
 
 def _constants(k: Kernel, x: Any, aval: Any) -> Any:
@@ -106,9 +106,10 @@ def _constants(k: Kernel, x: Any, aval: Any) -> Any:
     return k.value(x, aval) if hasattr(aval, "shape") else k.constant(x, np.bool_ if isinstance(x, bool) else np.int32)
 
 
-@rule("semaphore_signal", raw=True)
-def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_type: Any, **_: Any) -> None:
-    sem, count, device, core = arguments(k, site, operands, args_tree)
+@rule("semaphore_signal", arguments=of_tree)
+def _signal(
+    k: Kernel, site: Site, sem: Any, count: Value, device: Any, core: Any, *, device_id_type: Any, **_: Any
+) -> None:
     sem = located(k, sem)
     number, own_core = _destination(k, device, device_id_type)
     if core is not None and own_core is not None:
@@ -119,18 +120,20 @@ def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_typ
     k.op("tpu.sem_signal", [sem.value, count, *more], attributes=dict(operandSegmentSizes=segments))
 
 
-@rule("semaphore_wait", raw=True)
-def _wait(k: Kernel, site: Site, *operands: Any, args_tree: Any, decrement: bool, **_: Any) -> None:
+def _of_wait(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
+    # jax's modules have a constant of `decrement`, too.
+    return [*of_tree(k, site, operands, params), k.constant(True, np.bool_)][:2]
+
+
+@rule("semaphore_wait", arguments=_of_wait)
+def _wait(k: Kernel, site: Site, sem: Any, count: Value, decrement: bool, **_: Any) -> None:
     if not decrement:
         raise NotImplementedError("semaphore_wait: kernels for TPUs always subtract the value; signal it again")
-    sem, count = arguments(k, site, operands, args_tree)
-    k.constant(True, np.bool_)  # jax's modules have it too
     k.op("tpu.sem_wait", [located(k, sem).value, count])
 
 
-@rule("semaphore_read", raw=True)
-def _read(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
-    (sem,) = arguments(k, site, operands, args_tree)
+@rule("semaphore_read", arguments=of_tree)
+def _read(k: Kernel, site: Site, sem: Any, **_: Any) -> Value:
     return k.one("tpu.sem_read", [located(k, sem).value], I32)
 
 
@@ -143,18 +146,11 @@ def _barrier(k: Kernel, site: Site, **_: Any) -> Memory:
 # ---- copies ----------------------------------------------------------------------------------------------
 
 
-@rule("dma_start", raw=True)
+@rule("dma_start", arguments=of_tree)
 def _dma_start(
-    k: Kernel,
-    site: Site,
-    *operands: Any,
-    tree: Any,
-    device_id_type: Any,
-    priority: int = 0,
-    add: bool = False,
-    **_: Any,
+    k: Kernel, site: Site, *refs: Any, device_id_type: Any, priority: int = 0, add: bool = False, **_: Any
 ) -> None:
-    source, target, semaphore, sent, device = arguments(k, site, operands, tree)
+    source, target, semaphore, sent, device = refs
     if k.core is not CoreType.TC:
         if (stream := stream_of(k, source, target, add)) is not None:
             _check_local(device)
@@ -214,11 +210,11 @@ def _is_flags(ref: Any) -> bool:
     return getattr(ref, "ref", ref).dtype == np.bool_
 
 
-@rule("dma_wait", raw=True)
+@rule("dma_wait", arguments=of_tree)
 def _dma_wait(
-    k: Kernel, site: Site, *operands: Any, tree: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
+    k: Kernel, site: Site, *refs: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
 ) -> None:
-    source, target, semaphore, _other, device = arguments(k, site, operands, tree)
+    source, target, semaphore, _other, device = refs
     if k.core is not CoreType.TC and (stream := stream_of(k, source, target)) is not None:
         _check_local(device)
         return stream.wait(k, semaphore)

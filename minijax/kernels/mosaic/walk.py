@@ -13,16 +13,23 @@ from minijax.kernels.mosaic.verbs import Key, Memory, Value, Verbs, type_of
 from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Type
 
-Rule = Callable[..., Any]
-# kind of core -> name of a primitive -> rule: (kernel, site, *operands, **parameters) -> value, values or None
+Function = Callable[..., Any]
+
+
+class Rule(NamedTuple):
+    """Writes the equations of a primitive: (kernel, site, *arguments, **parameters) -> value, values or None.
+
+    The arguments are made of the operands by (kernel, site, operands, parameters), before scopes begin or end here
+    unless the rule `is_late`, as jax's are.
+    """
+
+    write: Function
+    arguments: Function
+    is_late: bool
+
+
+# kind of core -> name of a primitive -> rule
 RULES: dict[CoreType, dict[str, Rule]] = {core: {} for core in CoreType}
-# The rules that get literals as they are, not as constants of the kernel.
-_RAW: set[Rule] = set()
-# The primitives whose constants come after a scope that begins or ends with them, as in jax's modules.
-_LATE = frozenset(
-    "add add_any and argmax argmin atan2 div exp2 get masked_load masked_swap max min mul neg or pow rem scan shift_left "
-    "shift_right_arithmetic shift_right_logical sub swap xor".split()
-)
 
 
 class Site(NamedTuple):
@@ -43,14 +50,24 @@ class Site(NamedTuple):
         return type_of(self.outs[0])
 
 
-def rule(*names: str, raw: bool = False, cores: Sequence[CoreType] = (CoreType.TC,)) -> Callable[[Rule], Rule]:
-    """Registers the rule of primitives on kinds of cores; `raw` rules get literals as numbers."""
+def values(k: Kernel, site: Site, operands: Sequence[Any], params: Any = None) -> list[Any]:
+    """The operands, literals among them as constants of the kernel."""
+    return [k.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
 
-    def register(function: Rule) -> Rule:
+
+def unchanged(k: Kernel, site: Site, operands: Sequence[Any], params: Any) -> Sequence[Any]:
+    """The operands, literals among them as numbers."""
+    return operands
+
+
+def rule(
+    *names: str, arguments: Function = values, late: bool = False, cores: Sequence[CoreType] = (CoreType.TC,)
+) -> Callable[[Function], Function]:
+    """Registers the rule of primitives on kinds of cores."""
+
+    def register(function: Function) -> Function:
         for core in cores:
-            RULES[core].update(dict.fromkeys(names, function))
-        if raw:
-            _RAW.add(function)
+            RULES[core].update(dict.fromkeys(names, Rule(function, arguments, late)))
         return function
 
     return register
@@ -91,10 +108,7 @@ class Kernel(Verbs):
         for eqn in jaxpr.eqns:
             scopes = (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack])
             operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-            if scopes != self._scopes and eqn.primitive.name not in _LATE:
-                operands = [self.value(x, a.aval) for x, a in zip(operands, eqn.invars, strict=True)]
-            self._enter(outer, scopes)
-            results = self._equation(eqn, operands)
+            results = self._equation(eqn, operands, lambda scopes=scopes: self._enter(outer, scopes))
             env.update(zip(eqn.outvars, results, strict=True))
         self._enter(outer, outer)
         return [self.value(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
@@ -110,18 +124,21 @@ class Kernel(Verbs):
             return x
         return self.dense(np.asarray(x), aval.shape, aval.dtype)
 
-    def _equation(self, eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
+    def _equation(self, eqn: JaxprEqn, operands: list[Any], enter: Callable[[], None]) -> Sequence[Any]:
         name = getattr(eqn.primitive, "rule_name", eqn.primitive.name)
-        function = RULES[self.core].get(name)
-        if function is None:
+        found = RULES[self.core].get(name)
+        if found is None:
             raise NotImplementedError(
                 f"Unimplemented primitive in Pallas TPU lowering for {self.core.value}: {eqn.primitive.name}. "
                 f"{eqn.primitive} has no operation of Mosaic; compute it outside of the kernel or by other operations."
             )
         site = Site([a.aval for a in eqn.invars], [v.aval for v in eqn.outvars], name)
-        if function not in _RAW:
-            operands = [self.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
-        results = function(self, site, *operands, **eqn.params)
+        if found.is_late:
+            enter()
+        arguments = found.arguments(self, site, operands, eqn.params)
+        if not found.is_late:
+            enter()
+        results = found.write(self, site, *arguments, **eqn.params)
         return [results] if isinstance(results, Value | Memory | Key) else results or []
 
     def _enter(self, kept: Sequence[str], scopes: tuple[str, ...]) -> None:
