@@ -23,6 +23,7 @@ from minijax.kernels.cores import TensorCoreMesh
 from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, index_types
 from minijax.kernels.memory import TpuMemorySpace
+from minijax.kernels.mosaic import cores
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.parameters import TpuParams
 from minijax.kernels.primitive import pallas_call_p
@@ -73,9 +74,9 @@ class MpmdMap(DischargeableCall):
         return values, params, finish
 
     def lower(self, e, ins, outs, *operands, **params):
-        mesh = params["meshes"][0]
-        if e.platform == "tpu" and not params["interpret"] and not isinstance(mesh, TensorCoreMesh):
-            raise NotImplementedError(f"pl.kernel: kernels are compiled for TensorCores only, got the mesh {mesh}")
+        is_compiled = e.platform == "tpu" and not params["interpret"]
+        if is_compiled and not isinstance(params["meshes"][0], TensorCoreMesh):
+            return cores.lower(e, ins, outs, operands, params)
         if len(params["meshes"]) == 1:
             return pallas_call_p.lower(e, ins, outs, *operands, **_as_call(len(operands), params))
         how = params["interpret"]

@@ -66,8 +66,6 @@ class _SubcoreMesh:
 class ScalarSubcoreMesh(_SubcoreMesh):
     """Is a mesh of the scalar subcores of a device, over which `pl.kernel` runs a function.
 
-    Kernels over it are traced, but not compiled.
-
     Args:
       axis_name: name of its axis.
       num_cores: number of SparseCores. By default, all of the device.
@@ -102,8 +100,6 @@ class ScalarSubcoreMesh(_SubcoreMesh):
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class VectorSubcoreMesh(_SubcoreMesh):
     """Is a mesh of the vector subcores of a device, over which `pl.kernel` runs a function.
-
-    Kernels over it are traced, but not compiled.
 
     Args:
       core_axis_name: name of the axis of the SparseCores.

@@ -91,8 +91,12 @@ class Writer:
         results: Sequence[Type] = (),
         attributes: Mapping[str, str] | None = None,
         regions: Sequence[Region] = (),
+        notes: str = "",
     ) -> list[Value]:
-        """Writes an operation, whose attributes are texts by name, and returns its results."""
+        """Writes an operation, whose attributes are texts by name, and returns its results.
+
+        `notes` are attributes that the operation does not declare, as a text with braces.
+        """
         head = ""
         values: list[Value] = []
         if results:
@@ -104,7 +108,7 @@ class Writer:
         named = f" <{spell.dictionary(attributes)}>" if attributes else ""
         start = f'{head}"{name}"({", ".join([x.name for x in operands])}){named}'
         ins, outs = (", ".join([t.text for t in types]) for types in ([x.type for x in operands], results))
-        types = f" : ({ins}) -> ({outs})"
+        types = f"{notes and ' ' + notes} : ({ins}) -> ({outs})"
         for i, region in enumerate(regions):
             self.line("}, {" if i else f"{start} ({{")
             self._block(region)

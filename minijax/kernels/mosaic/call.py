@@ -5,25 +5,26 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from minijax.hlo import spell
 from minijax.ir.types import ShapedArray
 from minijax.kernels.grid import INDEX, dynamic_grid_dim
-from minijax.kernels.mapping import BlockMapping, GridMapping
+from minijax.kernels.mapping import GridMapping
 from minijax.kernels.memory import is_semaphore
 from minijax.kernels.mosaic import einshape, elementwise, random, shapes, sizes, transfers
 from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
+from minijax.kernels.parameters import Tiling
 from minijax.kernels.text import I32
 from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_communication, mosaic_text
 
 TARGET = "tpu_custom_call"
-_COLORS = {"hbm": 0, "vmem": 1, "semaphore_mem": 2, "smem": 4, "host": 5}
+_COLORS = {"hbm": 0, "vmem": 1, "smem": 4, "host": 5}
 _VMEM = 1
 _RULES = (einshape, elementwise, random, shapes, transfers)  # modules that register rules
 
@@ -88,13 +89,17 @@ def lower(
         text = mosaic_text(text, "canonicalize,cse")
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
         print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
-    config = backend_config(text, params, ins)
+    spaces = [block.result_space for block in mapping.block_mappings_output]
+    config = backend_config(text, params, ins, colors_of(outs, spaces))
     moved = mapping.num_dynamic_grid_bounds
-    values = [_as_argument(e, x, a) for x, a in zip(operands, ins, strict=True)]
+    values = as_arguments(e, operands, ins)
     values = [*_grid_sizes(e, mapping.grid, values[:moved]), *values[moved:]]
-    results = [_representation(a) for a in outs]
-    found = _call(e, name, config, values, results, params)
-    return [e.convert(x, own, a) if a.dtype == np.bool_ else x for x, own, a in zip(found, results, outs, strict=True)]
+    unknown = sum(not isinstance(n, int) for n in mapping.grid)
+    options = dict(
+        aliases={i + unknown: o for i, o in params["input_output_aliases"]},
+        frontend=metadata(params["metadata"], [jaxpr], mapping.grid_names or ()),
+    )
+    return emit(e, name, config, values, outs, params["compiler_params"], options)
 
 
 def function_name(name: str) -> str:
@@ -134,26 +139,33 @@ def _grid_sizes(e: Any, grid: Sequence[Any], dynamic: Sequence[tuple]) -> list[t
     return [next(given) if n is dynamic_grid_dim else (e.size_as(n, INDEX), INDEX) for n in unknown]
 
 
-def _as_argument(e: Any, x: str, aval: Any) -> tuple[str, ShapedArray]:
-    own = _representation(aval)
-    return (e.convert(x, aval, own) if aval.dtype == np.bool_ else x), own
+def as_arguments(e: Any, operands: Sequence[str], ins: Sequence[Any]) -> list[tuple[str, ShapedArray]]:
+    """The operands of the call with their types."""
+    own = [_representation(a) for a in ins]
+    return [(e.convert(x, a, r) if a.dtype == np.bool_ else x, r) for x, a, r in zip(operands, ins, own, strict=True)]
 
 
-def _call(e: Any, name: str, config: str, values: Sequence[tuple], outs: Sequence[Any], params: Mapping) -> list[str]:
+def emit(
+    e: Any, name: str, config: str, values: Sequence[tuple], outs: Sequence[Any], params: Any, options: dict
+) -> list[str]:
+    """Emits the call of a module, and returns the names of its results."""
     names, ins = [x for x, _ in values], [a for _, a in values]
-    moved = sum(not isinstance(n, int) for n in params["grid_mapping"].grid)
+    own = [_representation(a) for a in outs]
     row_major = lambda avals: [tuple(reversed(range(len(a.shape)))) for a in avals]  # noqa: E731
-    options = dict(
+    found = e.custom_call(
+        TARGET,
+        names,
+        ins,
+        own,
         api_version=1,
         backend_config=config,
-        has_side_effect=_has_side_effect(params["compiler_params"]),
+        has_side_effect=_has_side_effect(params),
         operand_layouts=row_major(ins),
-        result_layouts=row_major(outs),
-        aliases={i + moved: o for i, o in params["input_output_aliases"]},
-        frontend={"kernel_metadata": _metadata(params)},
+        result_layouts=row_major(own),
         kernel_name=name,
+        **options,
     )
-    return e.custom_call(TARGET, names, ins, outs, **options)
+    return [e.convert(x, r, a) if a.dtype == np.bool_ else x for x, r, a in zip(found, own, outs, strict=True)]
 
 
 def _has_side_effect(options: Any) -> bool:
@@ -161,12 +173,12 @@ def _has_side_effect(options: Any) -> bool:
     return effect is True or getattr(effect, "name", "") in ("SIDE_EFFECTING", "DATAFLOW_SIDE_EFFECTING")
 
 
-def _metadata(params: Mapping[str, Any]) -> str:
+def metadata(given: Any, jaxprs: Sequence[Any], own_axes: Iterable[Any]) -> dict[str, str]:
     """The metadata of the call: the user's texts, and the axes of the mesh over which the kernel's devices talk."""
-    texts = {} if params["metadata"] is None else dict(params["metadata"].items)
-    if axes := _axes_in(params["jaxpr"]).difference(params["grid_mapping"].grid_names or ()):
+    texts = {} if given is None else dict(given.items)
+    if axes := set[str]().union(*map(_axes_in, jaxprs)).difference(own_axes):
         texts["mesh_axes"] = json.dumps(sorted(axes))
-    return json.dumps(texts, indent=0, separators=(",", ":")) if texts else "{}"
+    return {"kernel_metadata": json.dumps(texts, indent=0, separators=(",", ":")) if texts else "{}"}
 
 
 def _axes_in(jaxpr: Any) -> set[str]:
@@ -178,8 +190,24 @@ def _axes_in(jaxpr: Any) -> set[str]:
 # ---- the configuration -----------------------------------------------------------------------------------
 
 
-def backend_config(text: str, params: Mapping[str, Any], ins: Sequence[Any]) -> str:
-    """The configuration of the call, in which the module is, as JSON with jax's order of keys."""
+class SparseCores(NamedTuple):
+    """How the SparseCores run a kernel: the tiling of arrays, and on how many cores."""
+
+    tiling: Tiling
+    count: int
+
+    def entries(self) -> dict[str, Any]:
+        """The entries of the configuration that tell of SparseCores."""
+        return {"sparse_core_config": {"tiling": f"TILING_{self.tiling.name}"}, "device_type": "DEVICE_TYPE_SPARSECORE"}
+
+
+def backend_config(
+    text: str, params: Mapping[str, Any], ins: Sequence[Any], colors: list | None, sparse: SparseCores | None = None
+) -> str:
+    """The configuration of the call, in which the module is, as JSON with jax's order of keys.
+
+    `colors` are the memory spaces of results, `sparse` is given for kernels of SparseCores.
+    """
     options, cost = params["compiler_params"], params["cost_estimate"]
     option = lambda name: getattr(options, name, None)  # noqa: E731
     communicates, has_barrier = mosaic_has_communication(text)
@@ -193,23 +221,34 @@ def backend_config(text: str, params: Mapping[str, Any], ins: Sequence[Any]) -> 
         "collective_id": collective,
         "cost_estimate": None if cost is None else dict(sorted(json.loads(cost.to_json()).items())),
         "serialization_format": option("serialization_format") or 1,
-        "needs_layout_passes": True,
+        "needs_layout_passes": _needs_layout_passes(options, sparse),
         "shape_invariant_numerics": False if numerics is False else None,
         "allow_input_fusion": None if not option("allow_input_fusion") else list(option("allow_input_fusion")),
         "internal_scratch_in_bytes": option("internal_scratch_in_bytes"),
-        "output_memory_space_colors": _colors(params["grid_mapping"].block_mappings_output),
+        "output_memory_space_colors": colors,
         "input_memory_space_colors": _input_colors(ins),
         "disable_bounds_checks": option("disable_bounds_checks") or None,
         "disable_semaphore_checks": option("disable_semaphore_checks") or None,
         "skip_device_barrier": option("skip_device_barrier") or None,
     }
-    limit = option("vmem_limit_bytes")
     whole = {
         "custom_call_config": _present(call),
-        "scoped_memory_configs": None if limit is None else [{"memory_space": _VMEM, "offset": 0, "size": limit}],
-        "flag_configs": None if not option("flags") else [_flag(n, v) for n, v in dict(option("flags")).items()],
+        **(sparse.entries() if sparse else {}),
+        "scoped_memory_configs": _memory_limit(option("vmem_limit_bytes")),
+        "flag_configs": [_flag(n, v) for n, v in dict(option("flags") or {}).items()] or None,
     }
+    if sparse and sparse.count == 1:
+        whole["megachip_parallelism_config"] = {"cores": ["0"]}
     return json.dumps(_present(whole))
+
+
+def _memory_limit(limit: int | None) -> list[dict[str, int]] | None:
+    return None if limit is None else [{"memory_space": _VMEM, "offset": 0, "size": limit}]
+
+
+def _needs_layout_passes(options: Any, sparse: SparseCores | None) -> bool | None:
+    """TensorCores always infer layouts, SparseCores unless told not to."""
+    return sparse is None or getattr(options, "needs_layout_passes", True) or None
 
 
 def _present(entries: dict[str, Any]) -> dict[str, Any]:
@@ -223,14 +262,14 @@ def _check_collective(collective: int | None, has_barrier: bool, allowed: bool) 
         raise ValueError("collective_id has to be unspecified or None when not using a custom barrier")
 
 
-def _colors(outs: Sequence[BlockMapping]) -> list[dict] | None:
-    """The memory spaces of results that `out_shape` names."""
+def colors_of(outs: Sequence[Any], spaces: Sequence[Any], semaphores: int = 2) -> list[dict] | None:
+    """The memory spaces that results of a kernel name; `semaphores` is the number of the one of semaphores."""
     found = []
-    for i, block in enumerate(outs):
-        space = "semaphore_mem" if is_semaphore(block.array_aval.dtype) else str(block.result_space)
-        if space in _COLORS:
+    for i, (aval, space) in enumerate(zip(outs, spaces, strict=True)):
+        color = semaphores if is_semaphore(aval.dtype) else _COLORS.get(str(space))
+        if color is not None:
             place = {} if len(outs) == 1 else {"shape_index": [i]}
-            found.append({"color": _COLORS[space], **place})
+            found.append({"color": color, **place})
     return found or None
 
 

@@ -14,7 +14,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal
 from minijax.kernels.fuser.custom import in_kernel
 from minijax.kernels.mosaic.references import region
 from minijax.kernels.mosaic.verbs import Region, Value, ints, memref, type_of
-from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.mosaic.walk import Kernel, Site, rule, unchanged
 from minijax.kernels.text import I32
 
 # ---- calls ---------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ class _Loop:
         return k.loop(together, stop, k.i32(1), carry, self._unrolled(1))
 
 
-@rule("scan", raw=True)
+@rule("scan", arguments=unchanged, late=True)
 def _scan(
     k: Kernel, site: Site, *operands: Any, jaxpr: ClosedJaxpr, num_consts: int, num_carry: int, length: int,
     reverse: bool, unroll: int, **_: Any,

@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.kernels.mosaic.verbs import Value, is_float, is_unsigned
-from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.mosaic.walk import Kernel, Site, rule, unchanged
 from minijax.kernels.text import element_of
 
 _INT_OF_BITS = {8: np.int8, 16: np.int16, 32: np.int32}
@@ -26,21 +26,16 @@ def _binary(name: str) -> Callable:
 
 
 for _name in ("add", "sub", "mul", "div", "rem", "max", "min", "and", "or", "xor"):
-    rule(_name)(_binary(_name))
-rule("add_any")(_binary("add"))
+    rule(_name, late=True)(_binary(_name))
+rule("add_any", late=True)(_binary("add"))
 
 
 def _shift(name: str) -> Callable:
     return lambda k, site, x, y: k.one(f"arith.{name}", aligned(k, site, (x, y)), site.type)
 
 
-for _name, _op in (("left", "shli"), ("right_logical", "shrui")):
-    rule(f"shift_{_name}")(_shift(_op))
-
-
-@rule("shift_right_arithmetic")
-def _shift_right(k: Kernel, site: Site, x: Value, y: Value) -> Value:
-    return k.one(f"arith.{'shrui' if is_unsigned(site.out.dtype) else 'shrsi'}", aligned(k, site, (x, y)), site.type)
+for _name, _op in (("left", "shli"), ("right_logical", "shrui"), ("right_arithmetic", "shrsi")):
+    rule(f"shift_{_name}", late=True)(_shift(_op))
 
 
 def _math(name: str) -> Callable:
@@ -48,7 +43,7 @@ def _math(name: str) -> Callable:
 
 
 for _name in "exp exp2 log log1p sin cos tan tanh sqrt rsqrt erf floor ceil atan2".split():
-    rule(_name)(_math(_name))
+    rule(_name, late=_name in ("exp2", "atan2"))(_math(_name))
 rule("clz")(_math("ctlz"))
 rule("population_count")(_math("ctpop"))
 
@@ -83,7 +78,7 @@ def _abs(k: Kernel, site: Site, x: Value) -> Value:
     return k.math("absf" if is_float(x.element) else "absi", x)
 
 
-@rule("neg")
+@rule("neg", late=True)
 def _neg(k: Kernel, site: Site, x: Value) -> Value:
     return k.binary("sub", k.fill(0, x.shape, site.out.dtype), x)
 
@@ -114,7 +109,7 @@ def _sign(k: Kernel, site: Site, x: Value) -> Value:
     return k.select(k.compare("gt", k.math("absf", x), zero()), unit, x)
 
 
-@rule("pow", raw=True)
+@rule("pow", arguments=unchanged, late=True)
 def _pow(k: Kernel, site: Site, x: Any, y: Any) -> Value:
     if not isinstance(x, Value) and x == 2 and dtypes.issubdtype(site.ins[1].dtype, np.floating):
         return k.math("exp2", k.value(y, site.ins[1]))

@@ -9,10 +9,14 @@ from minijax.base import dtypes
 from minijax.base.dtypes import KeyType
 from minijax.composed.ref_views import Bitcast, Reshaped
 from minijax.composed.refs import TransformedRef
-from minijax.indexing.language import Index, Slot, Span, Stretch, Window, of_operands
+from minijax.indexing.language import Index, Slot, Span, Stretch, Window
+from minijax.ir.refs import AbstractRef
+from minijax.kernels.memory import MemorySpace, TpuMemorySpace
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
-from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.mosaic.walk import Kernel, Site, rule, unchanged
+from minijax.kernels.operations.base import with_operands
 from minijax.kernels.operations.helpers import enable_poison_buffers
+from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Region, Type, element_of
 
 # Values that are read and written as 32-bit integers outside of the registers.
@@ -31,6 +35,16 @@ def space_of(memory_space: Any) -> str:
     """The name of a memory space in Mosaic; blocks are in VMEM unless their spec says otherwise."""
     name = "default" if memory_space is None else str(memory_space)
     return "vmem" if name == "default" else name
+
+
+def on_core(aval: Any, core: CoreType) -> Any:
+    """The type of a reference whose memory space is known on subcores, which have defaults of their own."""
+    if core is CoreType.TC or aval.memory_space not in (None, MemorySpace.DEFAULT):
+        return aval
+    if aval.memory_space is None:
+        return AbstractRef(aval.inner_aval, TpuMemorySpace.HBM)
+    is_vector = core is CoreType.SC_VECTOR_SUBCORE
+    return AbstractRef(aval.inner_aval, TpuMemorySpace.VMEM if is_vector else TpuMemorySpace.SMEM)
 
 
 def type_of_memory(aval: Any) -> Type:
@@ -69,7 +83,7 @@ def _whole(shape: Sequence[int]) -> Index:
     return Index(tuple(shape), (Ellipsis,))
 
 
-def _box(ref: Memory, index: Index, arrays: Sequence[Any]) -> Box:
+def box_of(ref: Memory, index: Index, arrays: Sequence[Any]) -> Box:
     """The elements of a reference that an index selects. Raises NotImplementedError for an index with arrays."""
     items = [e for e in index.entries if e is not Ellipsis]
     entries = iter(items or [Span(0, n, 1, n) for n in ref.shape])
@@ -104,7 +118,7 @@ def _item(entry: Any, arrays: Sequence[Any]) -> tuple[Any, Any, int, bool]:
 def viewed(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) -> Memory:
     """A view of a reference."""
     for step in path:
-        ref = _sliced(k, ref, _box(ref, step, arrays)) if type(step) is Index else _transformed(k, ref, step)
+        ref = _sliced(k, ref, box_of(ref, step, arrays)) if type(step) is Index else _transformed(k, ref, step)
     return ref
 
 
@@ -147,31 +161,15 @@ def located(k: Kernel, ref: Any) -> Memory:
 
 def with_constants(k: Kernel, ref: Any) -> Any:
     """A view whose static positions are constants of the kernel, made in the order of the index."""
-    if type(ref) is not TransformedRef:
-        return ref
-    arrays, path = list(ref._arrays), []
-    for step in ref._path:
-        if type(step) is Index:
-            entries = []
-            for e in step.entries:
-                if isinstance(e, int):
-                    arrays.append(k.i32(e))
-                    e = Slot(len(arrays) - 1, ())
-                elif of_operands(e):
-                    last = e.place + (type(e) is Stretch and e.start is None)
-                    arrays[e.place : last + 1] = map(k.as_i32, arrays[e.place : last + 1])
-                entries.append(e)
-            step = step._replace(entries=tuple(entries))
-        path.append(step)
-    return TransformedRef(ref.ref, tuple(path), arrays)
+    return with_operands(ref, k.i32, k.as_i32) if type(ref) is TransformedRef else ref
 
 
-def _target(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) -> tuple[Memory, Box]:
+def target(k: Kernel, ref: Memory, path: Sequence[Any], arrays: Sequence[Any]) -> tuple[Memory, Box]:
     """The view and the box in it of a read or write: the last index is part of the operation."""
     path = list(path)
     last = path.pop() if path and type(path[-1]) is Index else None
     ref = viewed(k, ref, path, arrays)
-    return ref, _box(ref, _whole(ref.shape) if last is None else last, arrays)
+    return ref, box_of(ref, _whole(ref.shape) if last is None else last, arrays)
 
 
 # ---- reads and writes ------------------------------------------------------------------------------------
@@ -249,11 +247,11 @@ def _write(k: Kernel, ref: Memory, box: Box, x: Value, mask: Value | None = None
     return old
 
 
-@rule("get", raw=True)
+@rule("get", arguments=unchanged, late=True)
 def _get(k: Kernel, site: Site, ref: Memory, *arrays: Any, path: Sequence[Any]) -> Value | Key:
     if type(ref.dtype) is KeyType:
         return _read_key(k, ref)
-    ref, box = _target(k, ref, path, arrays)
+    ref, box = target(k, ref, path, arrays)
     _check_accessible(ref, "Loads")
     return _read(k, ref, box, [k.as_index(s) for s in box.starts])
 
@@ -273,10 +271,10 @@ def _read_key(k: Kernel, ref: Memory) -> Key:
     return Key(tuple([k.one("memref.load", [ref.value, *map(k.index, place)], word) for place in places]))
 
 
-@rule("swap", raw=True)
+@rule("swap", arguments=unchanged, late=True)
 def _swap(k: Kernel, site: Site, ref: Memory, value: Any, *arrays: Any, path: Sequence[Any]) -> Value:
     value = k.value(value, site.ins[1])
-    ref, box = _target(k, ref, path, arrays)
+    ref, box = target(k, ref, path, arrays)
     return _write(k, ref, box, value)
 
 
@@ -284,23 +282,23 @@ def _unpacked(ref: Any) -> tuple[Memory, Sequence[Any], Sequence[Any]]:
     return (ref.ref, ref._path, ref._arrays) if type(ref) is TransformedRef else (ref, (), ())
 
 
-@rule("masked_load", raw=True)
+@rule("masked_load", arguments=unchanged, late=True)
 def _masked_load(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
     ref, mask, other = args_tree.unflatten(operands)
     if mask is not None or other is not None:
         raise NotImplementedError("masked_load: kernels for TPUs read without mask; select with `jnp.where` afterwards")
-    ref, box = _target(k, *_unpacked(ref))
+    ref, box = target(k, *_unpacked(ref))
     _check_accessible(ref, "Loads")
     return _read(k, ref, box, [k.as_index(s) for s in box.starts])
 
 
-@rule("masked_swap", raw=True)
+@rule("masked_swap", arguments=unchanged, late=True)
 def _masked_swap(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
     avals = args_tree.unflatten(site.ins)
     ref, value, mask = args_tree.unflatten(operands)
     value = k.value(value, avals[1])
     mask = None if mask is None else k.value(mask, avals[2])
-    ref, box = _target(k, *_unpacked(ref))
+    ref, box = target(k, *_unpacked(ref))
     return _write(k, ref, box, value, mask)
 
 
@@ -309,6 +307,7 @@ def _masked_swap(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any
 
 def allocated(k: Kernel, aval: Any) -> Memory:
     """Memory of a type, which lives as long as the region in which it is made."""
+    aval = on_core(aval, k.core)
     kind = type_of_memory(aval)
     if kind.element.startswith("!tpu"):
         return memory(k.one("tpu.sem_alloc", (), kind), aval)

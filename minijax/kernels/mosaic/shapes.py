@@ -7,7 +7,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.kernels.mosaic.verbs import Value, ints, is_float, is_unsigned, listed, vector, vector_of
-from minijax.kernels.mosaic.walk import Kernel, Site, rule
+from minijax.kernels.mosaic.walk import RULES, Kernel, Site, rule
 from minijax.kernels.text import element_of
 
 
@@ -213,20 +213,21 @@ rule("reduce_max")(_reduction("maximumf", "maxsi", _smallest))
 rule("reduce_min")(_reduction("minimumf", "minsi", _largest))
 
 
-def _of_flags(kind: str, identity: float) -> Callable:
-    """A reduction of flags as one of the floats 0 and 1."""
+def _of_flags(name: str) -> Callable:
+    """A reduction of flags by that of the floats 0 and 1 called `name`."""
 
     def lower(k: Kernel, site: Site, x: Value, axes: Sequence[int], **_: Any) -> Value:
         constants = [k.constant(n, np.float32) for n in (1, 0)]
         floats = k.select(x, *[k.broadcast(c, x.shape) for c in constants])
-        found = _reduced(k, floats, axes, kind, identity, np.float32)
+        ins, outs = ([a.update(dtype=np.dtype(np.float32)) for a in avals] for avals in (site.ins, site.outs))
+        found = RULES[k.core][name].write(k, Site(ins, outs, name), floats, axes=axes)
         return k.compare("gt", found, k.fill(0, found.shape, np.float32))
 
     return lower
 
 
-rule("reduce_and")(_of_flags("minimumf", np.inf))
-rule("reduce_or")(_of_flags("maximumf", -np.inf))
+rule("reduce_and")(_of_flags("reduce_min"))
+rule("reduce_or")(_of_flags("reduce_max"))
 
 
 def _arg(kind: str) -> Callable:
@@ -240,8 +241,8 @@ def _arg(kind: str) -> Callable:
     return lower
 
 
-rule("argmax")(_arg("arg_max"))
-rule("argmin")(_arg("arg_min"))
+rule("argmax", late=True)(_arg("arg_max"))
+rule("argmin", late=True)(_arg("arg_min"))
 
 
 # ---- products ------------------------------------------------------------------------------------------

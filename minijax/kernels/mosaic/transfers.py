@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from minijax.kernels.mosaic.references import located, with_constants
+from minijax.kernels.mosaic.streams import stream_of
 from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
 from minijax.kernels.operations.selection import SelectedRef
+from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import I32, Region
 
 # ---- devices -------------------------------------------------------------------------------------------
@@ -38,19 +40,33 @@ def _as_value(k: Kernel, x: Any) -> Value:
     return x if isinstance(x, Value) else k.i32(int(x))
 
 
-def _device_number(k: Kernel, device: Any, kind: Any) -> Value | None:
-    """The number of a device, which is given as such or by its coordinates on the mesh."""
+def _destination(k: Kernel, device: Any, kind: Any) -> tuple[Value | None, Value | None]:
+    """The number of a device, which is given as such or by its coordinates on the mesh, and that of its core.
+
+    None stands for this device, and this core.
+    """
     if device is None:
-        return None
+        return None, None
     if getattr(kind, "value", kind) == "logical" or getattr(kind, "name", "") == "LOGICAL":
-        return _as_value(k, device)
+        return _as_value(k, device), None
+    core = None
+    if isinstance(device, Mapping):
+        if own := [n for n in device if n in k.grid.names]:
+            if k.core is not CoreType.TC:
+                raise NotImplementedError(f"device_id names other subcores by {own}; subcores signal and copy to none")
+            core = _as_value(k, device[own[0]])
+        device = {n: device[n] for n in device if n not in own}
+    return (None if core is not None and not device else _number(k, device)), core
+
+
+def _number(k: Kernel, device: Any) -> Value | None:
+    """The number of a device with these coordinates on the mesh."""
     names = list(k.mesh)
     if isinstance(device, Mapping):
-        given = {n: device[n] for n in device}
-        unknown = [n for n in given if n not in k.mesh]
+        unknown = [n for n in device if n not in k.mesh]
         if unknown:
             raise ValueError(f"device_id names axes {unknown} that the mesh of axes {names} does not have")
-        places = [given[n] if n in given else _coordinate(k, n) for n in names]
+        places = [device[n] if n in device else _coordinate(k, n) for n in names]
     else:
         places = list(device) if isinstance(device, tuple | list) else [device]
         if len(places) != len(names):
@@ -69,10 +85,10 @@ def _device_number(k: Kernel, device: Any, kind: Any) -> Value | None:
 # ---- semaphores ------------------------------------------------------------------------------------------
 
 
-def _arguments(k: Kernel, site: Site, operands: Sequence[Any], args_tree: Any) -> list[Any]:
+def of_tree(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
     """The arguments of an operation, in which numbers are constants of the kernel, made in their order."""
-    avals = args_tree.unflatten(site.ins)
-    return [_constants(k, x, a) for x, a in zip(args_tree.unflatten(operands), avals, strict=True)]
+    tree = params["tree"] if "tree" in params else params["args_tree"]
+    return [_constants(k, x, a) for x, a in zip(*map(tree.unflatten, (operands, site.ins)), strict=True)]
 
 
 def _constants(k: Kernel, x: Any, aval: Any) -> Any:
@@ -90,28 +106,34 @@ def _constants(k: Kernel, x: Any, aval: Any) -> Any:
     return k.value(x, aval) if hasattr(aval, "shape") else k.constant(x, np.bool_ if isinstance(x, bool) else np.int32)
 
 
-@rule("semaphore_signal", raw=True)
-def _signal(k: Kernel, site: Site, *operands: Any, args_tree: Any, device_id_type: Any, **_: Any) -> None:
-    sem, count, device, core = _arguments(k, site, operands, args_tree)
+@rule("semaphore_signal", arguments=of_tree)
+def _signal(
+    k: Kernel, site: Site, sem: Any, count: Value, device: Any, core: Any, *, device_id_type: Any, **_: Any
+) -> None:
     sem = located(k, sem)
-    number = _device_number(k, device, device_id_type)
+    number, own_core = _destination(k, device, device_id_type)
+    if core is not None and own_core is not None:
+        raise ValueError("semaphore_signal: device_id names a core; leave out core_index")
+    core = own_core if core is None else core
     more = [x for x in (number, core) if x is not None]
     segments = ints([1, 1, int(number is not None), int(core is not None), 0], "i32")
     k.op("tpu.sem_signal", [sem.value, count, *more], attributes=dict(operandSegmentSizes=segments))
 
 
-@rule("semaphore_wait", raw=True)
-def _wait(k: Kernel, site: Site, *operands: Any, args_tree: Any, decrement: bool, **_: Any) -> None:
+def _of_wait(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
+    # jax's modules have a constant of `decrement`, too.
+    return [*of_tree(k, site, operands, params), k.constant(True, np.bool_)][:2]
+
+
+@rule("semaphore_wait", arguments=_of_wait)
+def _wait(k: Kernel, site: Site, sem: Any, count: Value, decrement: bool, **_: Any) -> None:
     if not decrement:
         raise NotImplementedError("semaphore_wait: kernels for TPUs always subtract the value; signal it again")
-    sem, count = _arguments(k, site, operands, args_tree)
-    k.constant(True, np.bool_)  # jax's modules have it too
     k.op("tpu.sem_wait", [located(k, sem).value, count])
 
 
-@rule("semaphore_read", raw=True)
-def _read(k: Kernel, site: Site, *operands: Any, args_tree: Any, **_: Any) -> Value:
-    (sem,) = _arguments(k, site, operands, args_tree)
+@rule("semaphore_read", arguments=of_tree)
+def _read(k: Kernel, site: Site, sem: Any, **_: Any) -> Value:
     return k.one("tpu.sem_read", [located(k, sem).value], I32)
 
 
@@ -124,34 +146,36 @@ def _barrier(k: Kernel, site: Site, **_: Any) -> Memory:
 # ---- copies ----------------------------------------------------------------------------------------------
 
 
-@rule("dma_start", raw=True)
+@rule("dma_start", arguments=of_tree)
 def _dma_start(
-    k: Kernel,
-    site: Site,
-    *operands: Any,
-    tree: Any,
-    device_id_type: Any,
-    priority: int = 0,
-    add: bool = False,
-    **_: Any,
+    k: Kernel, site: Site, *refs: Any, device_id_type: Any, priority: int = 0, add: bool = False, **_: Any
 ) -> None:
-    if add:
+    source, target, semaphore, sent, device = refs
+    if k.core is not CoreType.TC:
+        if (stream := stream_of(k, source, target, add)) is not None:
+            _check_local(device)
+            return stream.start(k, semaphore, add)
+    elif add:
         raise NotImplementedError("DMA with add=True is not supported.")
-    source, target, semaphore, sent, device = _arguments(k, site, operands, tree)
-    if _is_flags(source) or _is_flags(target):
+    elif _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
-    number = _device_number(k, device, device_id_type)
-    segments = ints([1, int(sent is not None), 1, 1, int(number is not None), 0, 0], "i32")
+    place = _destination(k, device, device_id_type)
+    segments = ints([1, int(sent is not None), 1, 1, *[int(n is not None) for n in place], 0], "i32")
     attributes = dict(operandSegmentSizes=segments, priority=f"{priority} : i32", strict_ordering="false")
 
     def write(source, target, semaphore, sent):
         sent = None if sent is None else located(k, sent)
         semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
         refs = (source, sent, target, semaphore)
-        values = [*[x.value for x in refs if x is not None], *[x for x in (number,) if x is not None]]
+        values = [*[x.value for x in refs if x is not None], *[n for n in place if n is not None]]
         k.op("tpu.enqueue_dma", values, attributes=attributes)
 
     _for_each_choice(k, [source, target, semaphore, sent], write)
+
+
+def _check_local(device: Any) -> None:
+    if device is not None:
+        raise NotImplementedError("async_remote_copy: SparseCores copy at indices on one device only")
 
 
 def _for_each_choice(k: Kernel, refs: Sequence[Any], write: Callable) -> None:
@@ -186,14 +210,16 @@ def _is_flags(ref: Any) -> bool:
     return getattr(ref, "ref", ref).dtype == np.bool_
 
 
-@rule("dma_wait", raw=True)
+@rule("dma_wait", arguments=of_tree)
 def _dma_wait(
-    k: Kernel, site: Site, *operands: Any, tree: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
+    k: Kernel, site: Site, *refs: Any, device_id_type: Any, insert_dummy_device: bool = False, **_: Any
 ) -> None:
-    source, target, semaphore, _other, device = _arguments(k, site, operands, tree)
-    number = core = k.i32(0) if insert_dummy_device else None
-    if not insert_dummy_device:
-        number = _device_number(k, device, device_id_type)
+    source, target, semaphore, _other, device = refs
+    if k.core is not CoreType.TC and (stream := stream_of(k, source, target)) is not None:
+        _check_local(device)
+        return stream.wait(k, semaphore)
+    zero = k.i32(0) if insert_dummy_device else None
+    number, core = (zero, zero) if insert_dummy_device else _destination(k, device, device_id_type)
     ids = [x for x in (number, core) if x is not None]
     segments = ints([1, 1, 1, int(number is not None), int(core is not None)], "i32")
     attributes = dict(operandSegmentSizes=segments, strict_ordering="false")

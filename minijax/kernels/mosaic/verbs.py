@@ -94,8 +94,8 @@ def ints(numbers: Sequence[int], kind: str = "i64") -> str:
     return f"array<{kind}{': ' if len(numbers) else ''}{', '.join(map(str, numbers))}>"
 
 
-def listed(numbers: Sequence[int]) -> str:
-    return f"[{', '.join(map(str, numbers))}]"
+def listed(items: Sequence[Any]) -> str:
+    return f"[{', '.join(map(str, items))}]"
 
 
 class Verbs(Writer):
@@ -183,7 +183,10 @@ class Verbs(Writer):
 
     def extract(self, x: Value) -> Value:
         """The only element of a vector."""
-        return self.one("vector.extract", [x], scalar(x.element), static_position=ints([0] * len(x.shape)))
+        return self.element(x, [0] * len(x.shape))
+
+    def element(self, x: Value, position: Sequence[int]) -> Value:
+        return self.one("vector.extract", [x], scalar(x.element), static_position=ints(position))
 
     def slice(self, x: Value, starts: Sequence[int], sizes: Sequence[int]) -> Value:
         attributes = dict(offsets=listed(starts), sizes=listed(sizes), strides=listed([1] * len(sizes)))
@@ -225,10 +228,13 @@ class Verbs(Writer):
         regions = [Region((), build, "scf.yield") for build in (yes, no)]
         return self.op("scf.if", [condition], results, None, regions)
 
-    def loop(self, start: Value, stop: Value, step: Value, carry: Sequence[Value], body: Callable) -> list[Value]:
+    def loop(
+        self, start: Value, stop: Value, step: Value, carry: Sequence[Value], body: Callable, notes: str = ""
+    ) -> list[Value]:
         """`scf.for`: `body(number, *carry)` writes a step and returns its results."""
         types = [x.type for x in carry]
-        return self.op("scf.for", [start, stop, step, *carry], types, None, [Region([I32, *types], body, "scf.yield")])
+        steps = Region([I32, *types], body, "scf.yield")
+        return self.op("scf.for", [start, stop, step, *carry], types, None, [steps], notes)
 
 
 def memref(shape: Sequence[int | None], element: str, space: str) -> Type:

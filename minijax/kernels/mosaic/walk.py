@@ -10,15 +10,26 @@ import numpy as np
 from minijax.hlo import spell
 from minijax.ir.jaxpr import Jaxpr, JaxprEqn, Literal
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, Verbs, type_of
+from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Type
 
-Rule = Callable[..., Any]
-# name of a primitive -> rule: (kernel, site, *operands, **parameters) -> value, values or None
-RULES: dict[str, Rule] = {}
-# The primitives whose rules get literals as they are, not as constants of the kernel.
-_RAW: set[str] = set()
-# The primitives whose constants come before a scope that begins with them, as in jax's modules.
-_EARLY = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+Function = Callable[..., Any]
+
+
+class Rule(NamedTuple):
+    """Writes the equations of a primitive: (kernel, site, *arguments, **parameters) -> value, values or None.
+
+    The arguments are made of the operands by (kernel, site, operands, parameters), before scopes begin or end here
+    unless the rule `is_late`, as jax's are.
+    """
+
+    write: Function
+    arguments: Function
+    is_late: bool
+
+
+# kind of core -> name of a primitive -> rule
+RULES: dict[CoreType, dict[str, Rule]] = {core: {} for core in CoreType}
 
 
 class Site(NamedTuple):
@@ -39,13 +50,24 @@ class Site(NamedTuple):
         return type_of(self.outs[0])
 
 
-def rule(*names: str, raw: bool = False) -> Callable[[Rule], Rule]:
-    """Registers the rule of primitives; `raw` rules get literals as numbers."""
+def values(k: Kernel, site: Site, operands: Sequence[Any], params: Any = None) -> list[Any]:
+    """The operands, literals among them as constants of the kernel."""
+    return [k.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
 
-    def register(function: Rule) -> Rule:
-        RULES.update(dict.fromkeys(names, function))
-        if raw:
-            _RAW.update(names)
+
+def unchanged(k: Kernel, site: Site, operands: Sequence[Any], params: Any) -> Sequence[Any]:
+    """The operands, literals among them as numbers."""
+    return operands
+
+
+def rule(
+    *names: str, arguments: Function = values, late: bool = False, cores: Sequence[CoreType] = (CoreType.TC,)
+) -> Callable[[Function], Function]:
+    """Registers the rule of primitives on kinds of cores."""
+
+    def register(function: Function) -> Function:
+        for core in cores:
+            RULES[core].update(dict.fromkeys(names, Rule(function, arguments, late)))
         return function
 
     return register
@@ -70,10 +92,12 @@ class Grid(NamedTuple):
 class Kernel(Verbs):
     """The module under construction, and what its kernel runs over."""
 
-    def __init__(self, mesh: dict[str, int] | None = None):
+    def __init__(self, mesh: dict[str, int] | None = None, has_layout_passes: bool = True):
         super().__init__()
+        self.core = CoreType.TC
         self.grid = Grid()
         self.mesh = mesh or {}  # the sizes of the axes of the mesh of devices around the kernel
+        self.has_layout_passes = has_layout_passes  # otherwise values have the shapes of registers
         self.chosen: dict[Value, int] = {}  # values that are known while the kernel is lowered
         self._scopes: tuple[str, ...] = ()
 
@@ -84,10 +108,7 @@ class Kernel(Verbs):
         for eqn in jaxpr.eqns:
             scopes = (*outer, *[getattr(s, "name", s) for s in eqn.ctx.name_stack])
             operands = [a.val if isinstance(a, Literal) else env[a] for a in eqn.invars]
-            if scopes != self._scopes and eqn.primitive.name in _EARLY:
-                operands = [self.value(x, a.aval) for x, a in zip(operands, eqn.invars, strict=True)]
-            self._enter(outer, scopes)
-            results = self._equation(eqn, operands)
+            results = self._equation(eqn, operands, lambda scopes=scopes: self._enter(outer, scopes))
             env.update(zip(eqn.outvars, results, strict=True))
         self._enter(outer, outer)
         return [self.value(v.val, v.aval) if isinstance(v, Literal) else env[v] for v in jaxpr.outvars]
@@ -103,18 +124,21 @@ class Kernel(Verbs):
             return x
         return self.dense(np.asarray(x), aval.shape, aval.dtype)
 
-    def _equation(self, eqn: JaxprEqn, operands: list[Any]) -> Sequence[Any]:
-        name = eqn.primitive.name
-        function = RULES.get(name)
-        if function is None:
+    def _equation(self, eqn: JaxprEqn, operands: list[Any], enter: Callable[[], None]) -> Sequence[Any]:
+        name = getattr(eqn.primitive, "rule_name", eqn.primitive.name)
+        found = RULES[self.core].get(name)
+        if found is None:
             raise NotImplementedError(
-                f"Unimplemented primitive in Pallas TPU lowering for tc: {name}. "
+                f"Unimplemented primitive in Pallas TPU lowering for {self.core.value}: {eqn.primitive.name}. "
                 f"{eqn.primitive} has no operation of Mosaic; compute it outside of the kernel or by other operations."
             )
         site = Site([a.aval for a in eqn.invars], [v.aval for v in eqn.outvars], name)
-        if name not in _RAW:
-            operands = [self.value(x, a) for x, a in zip(operands, site.ins, strict=True)]
-        results = function(self, site, *operands, **eqn.params)
+        if found.is_late:
+            enter()
+        arguments = found.arguments(self, site, operands, eqn.params)
+        if not found.is_late:
+            enter()
+        results = found.write(self, site, *arguments, **eqn.params)
         return [results] if isinstance(results, Value | Memory | Key) else results or []
 
     def _enter(self, kept: Sequence[str], scopes: tuple[str, ...]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minijax.base import dtypes
@@ -11,6 +12,7 @@ from minijax.kernels.mosaic.control import inlined
 from minijax.kernels.mosaic.references import element_of_memory, memory, space_of, stored_shape, type_of_memory
 from minijax.kernels.mosaic.verbs import ints, listed, memref
 from minijax.kernels.mosaic.walk import Kernel
+from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import I32, Type
 
 LANES, SUBLANES = 128, 8
@@ -114,19 +116,24 @@ def semantics(mapping: GridMapping, compiler_params: Any) -> list[str]:
 
 def attributes(mapping: GridMapping, compiler_params: Any) -> dict[str, str]:
     """The attributes of the kernel's function."""
-    steps = [f"#tpu.dimension_semantics<{s}>" for s in semantics(mapping, compiler_params)]
-    found = {
-        "dimension_semantics": f"[{', '.join(steps)}]",
-        "scalar_prefetch": f"{mapping.num_index_operands} : i64",
-        "scratch_operands": f"{len(mapping.scratch_avals)} : i64",
-        "tpu.core_type": "#tpu.core_type<tc>",
-    }
+    steps = semantics(mapping, compiler_params)
+    found = of_function(CoreType.TC, steps, len(mapping.scratch_avals), mapping.num_index_operands)
     if mapping.grid:
         sizes = [n if isinstance(n, int) else _DYNAMIC for n in mapping.grid]
         found["iteration_bounds"] = ints(sizes)
         windows = [_window(i, block) for i, block in enumerate(mapping.block_mappings)]
         found["window_params"] = f"[{', '.join(windows)}]"
     return found
+
+
+def of_function(core: CoreType, steps: Sequence[str], scratch: int, scalars: int = 0) -> dict[str, str]:
+    """The attributes that functions of all kinds of cores have; `steps` are the semantics of the axes."""
+    return {
+        "dimension_semantics": listed([f"#tpu.dimension_semantics<{s}>" for s in steps]),
+        "scalar_prefetch": f"{scalars} : i64",
+        "scratch_operands": f"{scratch} : i64",
+        "tpu.core_type": f"#tpu.core_type<{core.value}>",
+    }
 
 
 def has_window(block: BlockMapping) -> bool:

@@ -12,9 +12,11 @@ import numpy as np
 from minijax.base import tree
 from minijax.composed.refs import TransformedRef, parts_of
 from minijax.indexing.language import Index, Listed, Stretch, Window, keeps_axis
+from minijax.ir import state
 from minijax.ir.refs import Ref
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace
 from minijax.kernels.memory import SemaphoreType, is_semaphore
-from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of
+from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of, with_operands
 from minijax.kernels.operations.scoped import run_scoped
 from minijax.kernels.operations.selection import SelectedRef
 from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType
@@ -303,6 +305,14 @@ def async_remote_copy(
     return copy
 
 
+def _captured(view: Any) -> Any:
+    """The view, whose numbers an inner trace captures, since jax makes them values where the view is made."""
+    trace = state.current_trace()
+    if type(view) is not TransformedRef or type(trace) is not JaxprTrace:
+        return view
+    return with_operands(view, lambda n: DynamicJaxprTracer(trace, trace.atom(np.int32(n)), None))
+
+
 def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     """Copies between two memories of a device, and waits for the end.
 
@@ -310,7 +320,7 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
       src_ref, dst_ref: references, views, or trees of these.
       add: whether the elements are added to those of the destination.
     """
-    sources, targets = tree.tree_leaves(src_ref, is_view), tree.tree_leaves(dst_ref, is_view)
+    sources, targets = (list(map(_captured, tree.tree_leaves(x, is_view))) for x in (src_ref, dst_ref))
 
     def copy(sem):
         copies = [async_copy(s, d, sem, add=add) for s, d in zip(sources, targets, strict=True)]

@@ -66,6 +66,7 @@ class SubcoreBitcast(SubcoreOperation):
     """The same bits as elements of another dtype."""
 
     name = "bitcast"
+    rule_name = "subcore_bitcast"
 
     def infer(self, x, *, dtype):
         count = x.shape[-1] * dtypes.itemsize_bits(x.dtype) // dtypes.itemsize_bits(dtype)
@@ -168,6 +169,7 @@ class SubcoreGather(SubcoreAccess):
     """The elements of a reference at indices: (view, indices, mask or None)."""
 
     name = "gather"
+    rule_name = "subcore_gather"
     tree_param = "tree"
 
     def result_types(self, view, indices, mask):
@@ -214,6 +216,7 @@ class SubcoreSwap(SubcoreAccess):
     """Stores or adds the elements whose flags are set to the first of a view: (view, value, flags or None)."""
 
     name = "swap"
+    rule_name = "subcore_swap"
     tree_param = "tree"
     writes = True
 

@@ -149,11 +149,12 @@ def part_of_core(
 
 def _core(core_axis: Any, is_named: bool) -> tuple[Any, Any]:
     """The number of this core, and how many there are."""
+    if is_named:
+        return axis_index(core_axis), axis_size(core_axis)
     axes = core_axis if isinstance(core_axis, tuple | list) else (core_axis,)
-    index, count = (axis_index, axis_size) if is_named else (program_id, num_programs)
-    number, total = index(axes[0]), count(axes[0])
+    number, total = program_id(axes[0]), num_programs(axes[0])
     for axis in axes[1:]:
-        number, total = number * count(axis) + index(axis), total * count(axis)
+        number, total = number * num_programs(axis) + program_id(axis), total * num_programs(axis)
     return number, total
 
 

@@ -1,0 +1,117 @@
+"""Lowers `mpmd_map` over subcores of SparseCores: a module with a function for each mesh, and the call of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from minijax.hlo import spell
+from minijax.kernels.chips import get_tpu_info, is_tpu_device
+from minijax.kernels.memory import TpuMemorySpace
+from minijax.kernels.mosaic import subcores
+from minijax.kernels.mosaic.call import (
+    SparseCores,
+    as_arguments,
+    backend_config,
+    colors_of,
+    emit,
+    function_name,
+    mesh_around,
+    metadata,
+)
+from minijax.kernels.mosaic.references import memory, on_core, type_of_memory
+from minijax.kernels.mosaic.verbs import ints, listed
+from minijax.kernels.mosaic.walk import Grid, Kernel
+from minijax.kernels.mosaic.windows import of_function
+from minijax.kernels.parameters import CoreType, Tiling, TpuParams
+from minijax.kernels.text import I32
+from minijax.run.programs.kernel_modules import mosaic_text
+
+_RULES = (subcores,)  # modules that register rules
+# The number of the memory of the scalar subcores' semaphores in configurations.
+_SEMAPHORES = 8
+
+
+def lower(
+    e: Any, ins: Sequence[Any], outs: Sequence[Any], operands: Sequence[str], params: Mapping[str, Any]
+) -> list[str]:
+    """Emits a call of compiled kernels, which run at a time, each over its mesh; returns the names of its results.
+
+    Raises NotImplementedError in a program for several devices outside of `shard_map` and for kernels of TensorCores
+    beside others, and ValueError for a device without SparseCores.
+    """
+    options = params["compiler_params"] or TpuParams()
+    count = _check(params["meshes"], options)
+    k = Kernel(mesh_around(e), options.needs_layout_passes)
+    own_axes: set[Any] = set()
+    names = [jaxpr.debug_info.func_name for jaxpr in params["jaxprs"]]
+    functions = [params["name"].split(" ")[0]] if params["name"] and len(names) == 1 else names
+    for name, mesh, jaxpr in zip(functions, params["meshes"], params["jaxprs"], strict=True):
+        _write(k, name, mesh, jaxpr, len(jaxpr.invars) - len(ins) - len(outs))
+        own_axes.update(mesh.axis_names)
+    text = k.module()
+    if params["debug"]:
+        _print(params["jaxprs"], text)
+    tiling = Tiling.SPARSE_CORE if options.use_tc_tiling_on_sc is False else Tiling.COMPACT
+    spaces = [getattr(a, "memory_space", None) for a in params["out_avals"]]
+    spaces = [s if isinstance(s, TpuMemorySpace) else None for s in spaces]
+    sparse = SparseCores(tiling, count)
+    config = backend_config(text, params, ins, colors_of(outs, spaces, _SEMAPHORES), sparse)
+    rest = dict(
+        aliases=dict(params["input_output_aliases"].items),
+        frontend=metadata(params["metadata"], params["jaxprs"], own_axes),
+    )
+    name = function_name(params["name"] or "_".join(names))
+    return emit(e, name, config, as_arguments(e, operands, ins), outs, options, rest)
+
+
+def _check(meshes: Sequence[Any], options: TpuParams) -> int:
+    """The number of SparseCores of meshes. Raises ValueError and NotImplementedError as `lower`."""
+    if options.dimension_semantics is not None:
+        raise ValueError("pl.kernel: meshes say how their axes run; leave out dimension_semantics of compiler_params")
+    if any(mesh.core_type is CoreType.TC for mesh in meshes):
+        raise NotImplementedError(f"pl.kernel: kernels of TensorCores are not compiled with others, got {meshes}")
+    if not is_tpu_device():
+        raise ValueError(
+            "pl.kernel: SparseCore kernels are only supported on TPU, but the current device is no TPU. Set an "
+            "abstract mesh with the `abstract_device` that they are for"
+        )
+    info = get_tpu_info()
+    if info.sparse_core is None:
+        raise ValueError(f"pl.kernel: SparseCore is not available on the current device ({info.chip_version})")
+    counts = {next(iter(mesh.shape.values())) for mesh in meshes}
+    if len(counts) > 1:
+        raise ValueError(f"pl.kernel: kernels that run at a time are for the same number of SparseCores, got {meshes}")
+    return counts.pop()
+
+
+def _print(jaxprs: Sequence[Any], text: str) -> None:
+    """Prints the kernels and their module, as `debug=True` asks for."""
+    for jaxpr in jaxprs:
+        print(f"\nThe kernel jaxpr for mpmd_map {jaxpr.debug_info.func_src_info}:\n{jaxpr}")
+    print(f"\nThe Mosaic module for mpmd_map:\n{mosaic_text(text, 'canonicalize')}")
+
+
+def _write(k: Kernel, name: str, mesh: Any, jaxpr: Any, scratch: int) -> None:
+    """Writes the function that a subcore of a mesh runs, whose last arguments are scratch."""
+    k.core, sizes = mesh.core_type, list(mesh.shape.values())
+    avals = [on_core(v.aval, k.core) for v in jaxpr.invars]
+
+    def body(*args):
+        k.grid = Grid(args[: len(sizes)], sizes, names=tuple(mesh.axis_names))
+        refs = args[len(sizes) :]
+        k.values(jaxpr, [memory(r, a) for r, a in zip(refs, avals, strict=True)])
+        return []
+
+    windows = [_whole(len(sizes), len(a.shape)) for a in avals[: len(avals) - scratch]]
+    attributes = of_function(k.core, [s.value for s in mesh.dimension_semantics], scratch)
+    attributes |= {"iteration_bounds": ints(sizes), "window_params": listed(windows)}
+    head = f"func.func {spell.symbol(function_name(name))}"
+    types = [*[I32] * len(sizes), *map(type_of_memory, avals)]
+    k.function(head, types, body, "func.return", attributes=spell.dictionary(attributes))
+
+
+def _whole(axes: int, rank: int) -> str:
+    """The window of a whole array, which SparseCore's compiler wants of arrays that the kernel copies from too."""
+    steps, zeros = (", ".join(x) for x in ([f"d{i}" for i in range(axes)], ["0"] * rank))
+    return f"{{transform_indices = affine_map<({steps}) -> ({zeros})>}}"
