@@ -62,7 +62,7 @@ ROOM_LINES = {
     "experimental": (5_320, "faces of kernels for users, of random bits too"),
     "": (680, "`jax.ad`"),
 }
-# Of the rooms together, and of those from base to api. The last rise: programs compiled on threads; indices that only copies take.
+# Of the rooms together, and of those from base to api. The last rise: modules for SparseCores; random bits of matrices compiled as vectors.
 PACKAGE_LINES, CORE_LINES = 79_730, 40_550
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
