@@ -43,7 +43,7 @@ def _as_value(k: Kernel, x: Any) -> Value:
 def _destination(k: Kernel, device: Any, kind: Any) -> tuple[Value | None, Value | None]:
     """The number of a device, which is given as such or by its coordinates on the mesh, and that of its core.
 
-    None stands for this device, and this core.
+    None means this device, and this core.
     """
     if device is None:
         return None, None

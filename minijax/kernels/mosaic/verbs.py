@@ -238,5 +238,5 @@ class Verbs(Writer):
 
 
 def memref(shape: Sequence[int | None], element: str, space: str) -> Type:
-    """The type of a reference to memory, where None stands for a size that is not known."""
+    """The type of a reference to memory, where a size that is not known is None."""
     return shaped("memref", shape, element, f"#tpu.memory_space<{space}>")
