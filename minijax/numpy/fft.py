@@ -166,6 +166,10 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
     `a` is its half that is not negative in time. `n` is the length of the result, by default `2 * (length - 1)`. `norm`
     is "backward", "ortho" or "forward".
+
+    Example:
+      >>> jnp.fft.hfft(jnp.array([1.0, 0.0, 0.0]))
+      Array([1., 1., 1., 1.], dtype=float32)
     """
     axes, a = _single_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
@@ -178,6 +182,10 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     """Computes the half that is not negative of the inverse of `hfft`, for a real spectrum.
 
     `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward", "ortho" or "forward".
+
+    Example:
+      >>> jnp.fft.ihfft(jnp.array([1.0, 1.0, 1.0, 1.0]))
+      Array([1.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
     axes, a = _single_axis("ihfft", axis), asarray(a)
     length = a.shape[axis] if n is None else n
@@ -217,6 +225,10 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
 
     `n` is the length of the signal, static, and `d` the distance between samples. `dtype` is by default the default
     floating dtype; `device` is a `Device` or `Sharding`.
+
+    Example:
+      >>> jnp.fft.rfftfreq(4)
+      Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
     _check_single("rfftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "rfftfreq", float)
@@ -250,6 +262,10 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Moves the zero frequency from the middle to the start of axes, by default of all.
 
     It is the inverse of `fftshift`, from which it differs for odd lengths.
+
+    Example:
+      >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1]))
+      Array([ 0,  1, -2, -1], dtype=int32)
     """
     return _shifted("ifftshift", x, axes, -1)
 

@@ -249,6 +249,10 @@ def percentile(
 
     `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
     `quantile`. `out_sharding` is the sharding of the result.
+
+    Example:
+      >>> jnp.percentile(jnp.arange(5.0), 25)
+      Array(1., dtype=float32)
     """
     a, q = arrays("percentile", a, q)
     compute = lambda a, q: quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)  # noqa: E731
@@ -274,6 +278,10 @@ def nanpercentile(
 
     `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
     `nanquantile`.
+
+    Example:
+      >>> jnp.nanpercentile(jnp.array([1.0, jnp.nan, 3.0]), 50)
+      Array(2., dtype=float32)
     """
     a, q = arrays("nanpercentile", a, q)
     return nanquantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
@@ -387,6 +395,10 @@ def histogram_bin_edges(
 
     `bins` is their number, static, or a vector of the edges themselves; names of rules are not supported. `range` is a
     pair of ends, by default the least and the largest element. `weights` have no effect.
+
+    Example:
+      >>> jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), bins=4)
+      Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     if isinstance(bins, str):
         raise NotImplementedError("histogram_bin_edges: string values for `bins` are not implemented.")
@@ -453,8 +465,13 @@ def histogram2d(
 ) -> tuple[Any, Any, Any]:
     """Counts the points of a plane in each of a grid of bins.
 
-    Returns the counts as floats, and the edges of the bins in both dimensions. `bins` is a number, a vector of edges,
+    Returns the counts, and the edges of the bins in both dimensions. `bins` is a number, a vector of edges,
     or a pair of these. `weights` are added up instead of ones. With `density` the integral of the result is 1.
+
+    Example:
+      >>> jnp.histogram2d(jnp.array([0.0, 1.0]), jnp.array([0.0, 1.0]), bins=2)[0]
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
     """
     x, y = arrays("histogram2d", x, y)
     if _length(bins, 1) not in (1, 2):
@@ -480,9 +497,13 @@ def histogramdd(
 ) -> tuple[Any, list]:
     """Counts the points in each of a grid of bins in any number of dimensions.
 
-    Each row of `sample` is a point. Returns the counts as floats, and a list of the edges of the bins in each
-    dimension. `bins` is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is not a
-    sample.
+    Each row of `sample` is a point. Returns the counts, and a list of the edges of the bins in each dimension. `bins`
+    is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is not a sample.
+
+    Example:
+      >>> jnp.histogramdd(jnp.array([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0]
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
     """
     sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
     (sample,) = promote_dtypes_inexact(sample)

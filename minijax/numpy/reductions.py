@@ -385,6 +385,10 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     """Computes the difference between the largest and the smallest element, of all or along axes.
 
     `axis` is static. `out` must be `None`.
+
+    Example:
+      >>> jnp.ptp(jnp.array([[1, 7], [5, 3]]), axis=1)
+      Array([6, 2], dtype=int32)
     """
     check_out("ptp", out)
     return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
@@ -763,6 +767,10 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns whether two arrays broadcast and have equal elements then.
 
     The result is a boolean scalar array.
+
+    Example:
+      >>> jnp.array_equiv(jnp.array([1, 1]), 1)
+      Array(True, dtype=bool)
     """
     return _array_equiv(_as_value(a1), _as_value(a2))
 
@@ -883,6 +891,10 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Sums are divided by the number of elements less `ddof`; the result is NaN where this is not positive, without a
     warning. `where` selects elements, and `mean` is a known mean. `out` must be `None`.
+
+    Example:
+      >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0]))
+      Array(1., dtype=float32)
     """
     check_out("nanvar", out)
     (a,), where = arrays("nanvar", a), checked_mask("nanvar", where)
@@ -904,6 +916,10 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     """Computes the standard deviation of the elements that are not NaN, of all or along axes.
 
     It is the square root of `nanvar`, with the same arguments.
+
+    Example:
+      >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
+      Array(1., dtype=float32)
     """
     check_out("nanstd", out)
     where = checked_mask("nanstd", where)
@@ -1026,6 +1042,10 @@ def cumulative_sum(
 
     `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
     result starts with 0 and is longer by 1. Narrow integers are summed in the default integer dtype.
+
+    Example:
+      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+      Array([0, 1, 3, 6], dtype=int32)
     """
     return _with_initial("cumulative_sum", x, axis, dtype, include_initial, _cumsum_promoted, 0)
 
@@ -1037,6 +1057,10 @@ def cumulative_prod(
 
     `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
     result starts with 1 and is longer by 1. Unlike in `cumulative_sum`, integers keep their dtype.
+
+    Example:
+      >>> jnp.cumulative_prod(jnp.array([1, 2, 3]))
+      Array([1, 2, 6], dtype=int32)
     """
 
     def core(x, axis, dtype):

@@ -186,6 +186,10 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """Permutes the axes of an array.
 
     It is `transpose` under the name of the array API standard; `axes` must be given.
+
+    Example:
+      >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (1, 2, 0)).shape
+      (3, 4, 2)
     """
     return transpose(value("permute_dims", a), axes)
 
@@ -194,6 +198,10 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     """Exchanges the last two axes of an array.
 
     Raises ValueError if the rank is less than 2. `x.mT` is the same.
+
+    Example:
+      >>> jnp.matrix_transpose(jnp.ones((2, 3, 4))).shape
+      (2, 4, 3)
     """
     x = value("matrix_transpose", x)
     if x.ndim < 2:
@@ -271,6 +279,10 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Moves an axis before another one.
 
     `start` is the place before which it goes, in the array as it was. `moveaxis` is easier to read.
+
+    Example:
+      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
     """
     a = value("rollaxis", a)
     i, to = dims.canonical_axis(axis, a.ndim), operator.index(start)
@@ -599,6 +611,11 @@ def fliplr(m: ArrayLike) -> Array:
     """Reverses the order of elements along axis 1.
 
     Raises ValueError for arrays of rank less than 2.
+
+    Example:
+      >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
     """
     return flip(m, 1)
 
@@ -607,6 +624,11 @@ def flipud(m: ArrayLike) -> Array:
     """Reverses the order of elements along axis 0.
 
     Raises ValueError for scalars.
+
+    Example:
+      >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
     """
     return flip(m, 0)
 
@@ -617,6 +639,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     `k` is the number of turns, from the first axis towards the second, and static. Raises ValueError unless `axes` are
     two different axes.
+
+    Example:
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
     """
     m = value("rot90", m)
     if m.ndim < 2:
@@ -637,6 +664,11 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """Gives an array another shape, repeating or leaving out elements.
 
     Elements are taken in order and repeated if there are too few; an array without elements gives zeros.
+
+    Example:
+      >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
+      Array([[1, 2],
+             [3, 1]], dtype=int32)
     """
     shape = dims.shape_of(new_shape)
     if any(n < 0 for n in shape):
@@ -743,6 +775,10 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
 
     It is `concatenate` under the name of the array API standard, where `axis` is a keyword. For `None` the arrays are
     flattened.
+
+    Example:
+      >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
     """
     check_arraylike("concat", *arrays)
     return concatenate(arrays, axis)
@@ -837,6 +873,11 @@ def dstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | Non
     """Joins arrays along axis 2, after giving each a rank of at least 3.
 
     `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result.
+
+    Example:
+      >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[[1, 3],
+              [2, 4]]], dtype=int32)
     """
     return concatenate(_with_min_ranks(atleast_3d, tup)[0], 2, dtype)
 
@@ -845,6 +886,11 @@ def column_stack(tup: np.ndarray | Array | Sequence[ArrayLike]) -> Array:
     """Joins vectors as the columns of a matrix; matrices are joined along their columns.
 
     The dtype is the one that all promote to.
+
+    Example:
+      >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     if isinstance(tup, np.ndarray | Array):
         x = asarray(tup)
@@ -967,6 +1013,10 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     """Divides an array along axis 1, or a vector along axis 0.
 
     Takes the other arguments of `split`, and returns a list of arrays.
+
+    Example:
+      >>> jnp.hsplit(jnp.arange(4), 2)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
     """
     (ary,) = arrays("hsplit", ary)
     return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
@@ -976,6 +1026,10 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     """Divides an array along axis 0.
 
     Takes the other arguments of `split`, and returns a list of arrays.
+
+    Example:
+      >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
+      [(2, 2), (2, 2)]
     """
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
@@ -984,6 +1038,10 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     """Divides an array along axis 2.
 
     Takes the other arguments of `split`, and returns a list of arrays.
+
+    Example:
+      >>> [x.shape for x in jnp.dsplit(jnp.ones((2, 2, 4)), [1])]
+      [(2, 2, 1), (2, 2, 3)]
     """
     return _split("dsplit", ary, indices_or_sections, 2, True)
 
@@ -993,6 +1051,10 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Divides an array along an axis into a tuple of arrays without this axis.
 
     Raises ValueError for scalars.
+
+    Example:
+      >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
+      (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
     x = value("unstack", x)
     if x.ndim == 0:
@@ -1052,6 +1114,10 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     """Computes differences of neighboring elements of a flattened array.
 
     `to_begin` and `to_end` are values to put before and after them, converted to the dtype of `ary`.
+
+    Example:
+      >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_begin=0)
+      Array([0, 3, 5], dtype=int32)
     """
     flat = ravel(ary)
     differences = lax.sub(flat[1:], flat[:-1])
@@ -1067,6 +1133,12 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     """Makes a Vandermonde matrix, whose columns are powers of a vector.
 
     It has `N` columns, by default as many as rows. Powers descend unless `increasing`. The dtype is that of `x`.
+
+    Example:
+      >>> jnp.vander(jnp.array([1, 2, 3]), 3)
+      Array([[1, 1, 1],
+             [4, 2, 1],
+             [9, 3, 1]], dtype=int32)
     """
     x = value("vander", x)
     if x.ndim != 1:

@@ -46,6 +46,11 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
     """Draws integers from the Poisson distribution of mean `lam`; -1 where `lam` is NaN.
 
     Raises NotImplementedError for keys of another implementation than threefry2x32.
+
+    Example:
+        >>> x = jax.random.poisson(jax.random.key(0), 3.0, (10_000,))
+        >>> bool(abs(x.mean() - 3) < 0.2)
+        True
     """
     implementation = typeof(key).dtype._impl.name
     if implementation != "threefry2x32":
@@ -126,7 +131,13 @@ def _poisson_rejection(key, lam, shape, dtype, most):
 def binomial(
     key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Draws numbers of successes in `n` trials of probability `p`, as floats; NaN where `n` or `p` is invalid."""
+    """Draws numbers of successes in `n` trials of probability `p`, as floats; NaN where `n` or `p` is invalid.
+
+    Example:
+        >>> x = jax.random.binomial(jax.random.key(0), 10, 0.5, (1000,))
+        >>> bool(jnp.all((0 <= x) & (x <= 10)))
+        True
+    """
     key, _ = single_key("binomial", key)
     check_arraylike("binomial", n, p)
     (p,) = promote_dtypes_inexact(p)
@@ -247,6 +258,11 @@ def multinomial(
     """Samples from the multinomial distribution of `n` trials; `unroll` is that of the scan over the outcomes.
 
     The last axis of `p`, and of `shape` if given, is that of the outcomes. `p` is normalized.
+
+    Example:
+        >>> x = jax.random.multinomial(jax.random.key(0), 10, jnp.array([0.5, 0.5]))
+        >>> float(x.sum())
+        10.0
     """
     key, _ = single_key("multinomial", key)
     check_arraylike("multinomial", n, p)
@@ -477,6 +493,11 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: D
     """Draws the number of trials up to the first success of probability `p`; `shape` defaults to that of `p`.
 
     Raises ValueError for a dtype that is not an integer dtype.
+
+    Example:
+        >>> x = jax.random.geometric(jax.random.key(0), 0.5, (1000,))
+        >>> bool(jnp.all(x >= 1))
+        True
     """
     (p,) = promote_dtypes_inexact(p)
     drawn = uniform(key, shape, typeof(p).dtype)

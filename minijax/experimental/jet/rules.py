@@ -32,7 +32,7 @@ from minijax.primitives.zeros import add_any_p
 
 
 def linear_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """The rule of an operation that is jointly linear in its operands."""
+    """Applies the rule of an operation that is jointly linear in its operands."""
     out = prim.bind(*primals_in, **params)
     terms = [prim.bind(*ts, **params) for ts in zip(*series_in, strict=True)]
     return out, list(zip(*terms, strict=True)) if prim.multiple_results else terms
@@ -44,7 +44,7 @@ def deflinear(prim: Primitive) -> None:
 
 
 def zero_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """The rule of a piecewise constant operation."""
+    """Applies the rule of a piecewise constant operation."""
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
@@ -55,7 +55,7 @@ def defzero(prim: Primitive) -> None:
 
 
 def deriv_prop(prim: Primitive, deriv: Callable, primals_in: Sequence, series_in: Sequence) -> tuple[Any, list]:
-    """The rule of an operation of one operand with the derivative `deriv(x)`."""
+    """Applies the rule of an operation of one operand with the derivative `deriv(x)`."""
     (x,), (series,) = primals_in, series_in
     out = prim.bind(x)
     slope, slopes = jet_of(deriv, primals_in, series_in)

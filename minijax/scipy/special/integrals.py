@@ -86,6 +86,10 @@ def expi(x: ArrayLike) -> Array:
     """Computes the exponential integral: the principal value integral of `exp(t) / t` up to x.
 
     Raises ValueError for complex x.
+
+    Example:
+      >>> jax.scipy.special.expi(1.0).round(4)
+      Array(1.8951, dtype=float32)
     """
     (x,) = real("expi", x)
     return jnp.piecewise(x, [x < 0], [lambda x: -exp1(-x), _expi_of_positive])
@@ -102,6 +106,10 @@ def exp1(x: ArrayLike) -> Array:
     """Computes the exponential integral of order 1: the integral of `exp(-t) / t` from x to infinity.
 
     Arguments are real.
+
+    Example:
+      >>> jax.scipy.special.exp1(1.0).round(4)
+      Array(0.21939999, dtype=float32)
     """
     (x,) = real("exp1", x)
     return expn(1, x)
@@ -195,6 +203,10 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Computes the exponential integral of order n: the integral of `exp(-x * t) / t ** n` from 1 to infinity.
 
     `n` is an array of integers that broadcasts with `x`.
+
+    Example:
+      >>> jax.scipy.special.expn(2, 0.0)
+      Array(0.5, dtype=float32)
     """
     n, x = real("expn", n, x)
     conditions = [(n < 0) | (x < 0), (x == 0) & (n < 2), (x == 0) & (n >= 2), (n == 0) & (x >= 0), n >= 5000, x > 1]
@@ -234,6 +246,10 @@ def spence(x: Array) -> Array:
     """Computes Spence's function, the dilogarithm of `1 - x`.
 
     Raises TypeError unless x is float32 or float64.
+
+    Example:
+      >>> jax.scipy.special.spence(1.0)
+      Array(0., dtype=float32)
     """
     x = jnp.asarray(x)
     if typeof(x).dtype not in (np.float32, np.float64):
@@ -280,6 +296,10 @@ def sici(x: ArrayLike) -> tuple[Any, Any]:
     """Computes the sine and cosine integrals of real numbers.
 
     Returns a pair of arrays. Raises ValueError for complex numbers.
+
+    Example:
+      >>> jax.scipy.special.sici(0.0)[0]
+      Array(0., dtype=float32)
     """
     (x,) = promote_args_inexact("sici", x)
     if is_complex(x):
