@@ -188,7 +188,7 @@ def sampler(
             return sample(*values[:at_shape], shape, *values[at_shape + 1 :])
 
         traced.__signature__ = signature
-        run = jitted(f"_{name}", static=("shape", "dtype", *static), inline=inline)(traced if is_optional else sample)
+        run = at_places(name, static=("shape", "dtype", *static), inline=inline)(traced if is_optional else sample)
 
         def draw(*args: Any) -> Array:
             values = list(args)
@@ -206,7 +206,11 @@ def sampler(
 
 
 # Samplers whose numbers are functions of the bits at their own place.
-BY_PLACE = frozenset("bits cauchy exponential gumbel laplace logistic normal truncated_normal uniform".split())
+BY_PLACE = frozenset(
+    "bernoulli bits cauchy exponential gumbel laplace logistic normal rademacher randint truncated_normal "
+    "uniform".split()
+)
+_TWO_ROWS = ("high", "highest")  # modes that draw two rows of bits at once
 SIZES = tuple(4**power for power in range(6, 11))
 _partitionable = config.option("threefry_partitionable")
 REPEATED = 8  # a shape that is drawn more often gets a program of its own, which runs faster
@@ -235,12 +239,49 @@ def is_shared(name: str, values: Sequence, shape: object) -> bool:
 
 
 def _draws_by_place(values: Sequence) -> bool:
-    """Returns whether this is a draw at once, on one device, by partitionable threefry, with scalar parameters."""
-    if not state.is_eager() or not _partitionable.value or not isinstance(key := values[0], ArrayImpl):
+    """Returns whether this is a draw at once, on one device, whose bits are functions of their places in one vector."""
+    if not state.is_eager() or not isinstance(key := values[0], ArrayImpl) or len(key.devices()) > 1:
         return False
-    if typeof(key).dtype._impl is not NAMED_IMPLS["threefry2x32"] or len(key.devices()) > 1:
-        return False
-    return all([getattr(x, "shape", ()) == () for x in values[1:]])
+    return _is_by_place(values) and not any([type(x) is str and x in _TWO_ROWS for x in values])
+
+
+def _is_by_place(values: Sequence) -> bool:
+    """Returns whether this is a draw by partitionable threefry with scalar parameters."""
+    is_threefry = typeof(values[0]).dtype._impl is NAMED_IMPLS["threefry2x32"]
+    return is_threefry and _partitionable.value and all([getattr(x, "shape", ()) == () for x in values[1:]])
+
+
+def at_places(name: str, *, static: Sequence[str], inline: bool = False) -> Callable[[Sampler], Sampler]:
+    """Makes `sample(key, ...)` a jitted function `_name`.
+
+    A draw at once whose numbers are functions of their places is a vector that is reshaped: XLA unrolls loops over
+    short last axes, and then compiles for four times as long.
+    """
+
+    def wrap(sample: Sampler) -> Sampler:
+        run = jitted(f"_{name}", static=static, inline=inline)(sample)
+        if name not in BY_PLACE:
+            return run
+        signature = inspect.signature(sample)
+        at = list(signature.parameters).index("shape")
+
+        def flat(*values: Any) -> Array:
+            shape = values[at]
+            if not _is_by_place(values):
+                return sample(*values)
+            return moving.reshape(sample(*values[:at], (math.prod(shape),), *values[at + 1 :]), shape)
+
+        flat.__signature__ = signature
+        run_flat = jitted(f"_{name}", static=static)(flat)
+
+        def draw(*values: Any, **options: Any) -> Array:
+            shape = values[at]
+            is_flat = shape is not None and len(shape) > 1 and not options and state.is_eager()
+            return (run_flat if is_flat else run)(*values, **options)
+
+        return draw
+
+    return wrap
 
 
 def drawn(draw: Callable[..., Array], values: Sequence, at: int) -> Array:

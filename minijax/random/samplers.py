@@ -30,6 +30,7 @@ from minijax.primitives.families import scalar_like
 from minijax.primitives.promote import promote_dtypes_inexact
 from minijax.primitives.structural import broadcast_shapes, broadcast_to_rank
 from minijax.random.arguments import (
+    at_places,
     check_shape,
     drawn_shape,
     float_dtype,
@@ -107,7 +108,7 @@ def uniform(
     return _uniform(key, drawn_shape(shape), float_dtype("uniform", dtype), minval, maxval)
 
 
-@jitted("_uniform", static=("shape", "dtype"))
+@at_places("uniform", static=("shape", "dtype"))
 def _uniform(key, shape, dtype, minval, maxval):
     low, high = convert_element_type(minval, dtype), convert_element_type(maxval, dtype)
     low, high = broadcast_to_rank(low, len(shape)), broadcast_to_rank(high, len(shape))
@@ -171,7 +172,7 @@ def _clip_to_dtype(x: Any, dtype: np.dtype) -> Any:
     return convert(clip(x, *bounds), dtype)
 
 
-@jitted("_randint", static=("shape", "dtype"))
+@at_places("randint", static=("shape", "dtype"))
 def _randint(key, shape, minval, maxval, dtype):
     check_shape("randint", shape, minval, maxval)
     low, high = (
@@ -226,7 +227,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
     return _bernoulli(key, convert_element_type(p, dtype), optional_shape(shape), mode)
 
 
-@jitted("_bernoulli", static=("shape", "mode"))
+@at_places("bernoulli", static=("shape", "mode"))
 def _bernoulli(key, p, shape, mode):
     shape, dtype = shape_of("bernoulli", shape, p), typeof(p).dtype
     if mode == "low":
@@ -340,7 +341,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, mo
     return _gumbel(key, shape, dtype, mode)
 
 
-@jitted("_gumbel", static=("shape", "dtype", "mode"))
+@at_places("gumbel", static=("shape", "dtype", "mode"))
 def _gumbel(key, shape, dtype, mode):
     info = dtypes.finfo(dtype)
     tiny = np.asarray(info.tiny, dtype)[()]

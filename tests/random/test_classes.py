@@ -31,6 +31,14 @@ def everything(jax, jnp):
         "bits of 8": lambda shape: jax.random.bits(key, shape, "uint8"),
         "exponential": lambda shape: jax.random.exponential(key, shape),
         "truncated": lambda shape: jax.random.truncated_normal(key, -1.0, 2.0, shape),
+        "flips": lambda shape: jax.random.bernoulli(key, 0.3, shape),
+        "finer flips": lambda shape: jax.random.bernoulli(key, 0.3, shape, mode="high"),
+        "flips of many chances": lambda shape: jax.random.bernoulli(key, jnp.linspace(0, 1, shape[-1]), shape),
+        "signs": lambda shape: jax.random.rademacher(key, shape),
+        "integers": lambda shape: jax.random.randint(key, shape, -3, 1000),
+        "integers of 8": lambda shape: jax.random.randint(key, shape, -100, 300, "int8"),
+        "finer gumbel": lambda shape: jax.random.gumbel(key, shape, mode="high"),
+        "finest gumbel": lambda shape: jax.random.gumbel(key, shape, mode="highest"),
     }
     return {name: [draw(shape) for shape in ((2,), (3,), (4, 5), (70, 70))] for name, draw in draws.items()}
 
@@ -39,7 +47,7 @@ def test_numbers_are_those_of_jax():
     same(everything)
 
 
-@pytest.mark.parametrize("name", ["normal", "uniform", "bits", "laplace", "logistic", "cauchy", "gumbel"])
+@pytest.mark.parametrize("name", ["normal", "uniform", "bits", "laplace", "logistic", "cauchy", "gumbel", "rademacher"])
 def test_numbers_do_not_depend_on_the_program(name):
     draw, key = getattr(minijax.random, name), minijax.random.key(3)
     compiled = [np.asarray(minijax.jit(draw, static_argnums=1)(key, shape)) for shape in SHAPES]
