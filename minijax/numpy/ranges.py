@@ -204,15 +204,8 @@ def linspace(
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = creation.arraylike("linspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "linspace")
-    samples = _linspace(
-        start,
-        stop,
-        num,
-        bool(endpoint),
-        bool(retstep),
-        dtype,
-        operator.index(creation.concrete(axis, "linspace", "axis")),
-    )
+    axis = operator.index(creation.concrete(axis, "linspace", "axis"))
+    samples = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, axis)
     return (creation.placed(samples[0], device), samples[1]) if retstep else creation.placed(samples, device)
 
 

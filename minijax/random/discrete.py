@@ -6,6 +6,7 @@ Large means of Poisson and binomial samples use W. Hörmann's transformed reject
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from math import ceil, log, prod
 from typing import Any
 
@@ -36,6 +37,17 @@ from minijax.run.arrays.array import Array, ArrayLike, Shape
 def _goes_on(i: Any, most: Any) -> Any:
     """Returns whether fewer than `most` steps were made; bounds the loops, which could run for ever."""
     return convert_element_type(i, typeof(most).dtype) < most
+
+
+def _until_accepted(attempt: Callable, key: Any, shape: Shape, dtype: Any, most: Any, *parameters: Any) -> Any:
+    """The numbers that `attempt` accepts; its state is (attempts, numbers, whether they are accepted, key)."""
+
+    def goes_on(state):
+        i, _, is_accepted, _ = state
+        return (~is_accepted).any() & _goes_on(i, most)
+
+    start = filled(shape, -1, dtype), filled(shape, False, bool), key
+    return while_loop(goes_on, attempt, (0, *match_varying(start, (key, *parameters))))[1]
 
 
 # ---- Poisson numbers ---------------------------------------------------------------------------------
@@ -117,12 +129,7 @@ def _poisson_rejection(key, lam, shape, dtype, most):
         count, is_accepted = ops.select(accept, count, accepted_count), is_accepted | accept
         return i + 1, count, is_accepted, key
 
-    def goes_on(state):
-        i, _, is_accepted, _ = state
-        return (~is_accepted).any() & _goes_on(i, most)
-
-    state = (0, *match_varying((filled(shape, -1, np.float32), filled(shape, False, bool), key), (key, lam)))
-    return convert_element_type(while_loop(goes_on, attempt, state)[1], dtype)
+    return convert_element_type(_until_accepted(attempt, key, shape, np.float32, most, lam), dtype)
 
 
 # ---- binomial numbers --------------------------------------------------------------------------------
@@ -238,12 +245,7 @@ def _by_rejection(key, count, probability, shape, dtype, most):
         k, is_accepted = ops.select(accept, k, accepted_count), is_accepted | accept
         return i + 1, k, is_accepted, key
 
-    def goes_on(state):
-        i, _, is_accepted, _ = state
-        return (~is_accepted).any() & _goes_on(i, most)
-
-    state = (0, *match_varying((filled(shape, -1, dtype), filled(shape, False, bool), key), (key, count, probability)))
-    return while_loop(goes_on, attempt, state)[1]
+    return _until_accepted(attempt, key, shape, dtype, most, count, probability)
 
 
 def multinomial(

@@ -30,6 +30,7 @@ from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import real
+from minijax.scipy.special.series import eps_of
 
 
 def _bernoulli_fractions(count: int) -> list[Fraction]:
@@ -489,22 +490,18 @@ hyp1f1.defjvps(
 )
 
 
-def _eps(x: Any) -> Any:
-    return dtypes.finfo(typeof(x).dtype).eps
-
-
 def _is_whole(x: Any, rounded: Any) -> Any:
-    return lax.abs(x - rounded) < 50 * _eps(x)
+    return lax.abs(x - rounded) < 50 * eps_of(x)
 
 
 def _is_fraction(x: Any, rounded: Any) -> Any:
-    return lax.abs(x - rounded) >= 50 * _eps(x)
+    return lax.abs(x - rounded) >= 50 * eps_of(x)
 
 
 def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
     def unsettled(state):
         total, k, term = state
-        return (k < _MOST_TERMS) & (lax.abs(term) > _eps(x) * lax.abs(total))
+        return (k < _MOST_TERMS) & (lax.abs(term) > eps_of(x) * lax.abs(total))
 
     def add_term(state):
         total, k, term = state
@@ -543,7 +540,7 @@ def _gauss_near_one(a: Any, b: Any, c: Any, x: Any) -> Any:
 
     def unsettled(state):
         *_, term, _, k, total = state
-        return (k < _MOST_TERMS) & (lax.abs(term) >= _eps(x) * lax.abs(total))
+        return (k < _MOST_TERMS) & (lax.abs(term) >= eps_of(x) * lax.abs(total))
 
     def add_logarithmic(state):
         a, logarithm, b, above, e, s, factor, _, _, k, total = state

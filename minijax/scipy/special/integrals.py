@@ -10,7 +10,6 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
-from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
@@ -20,7 +19,7 @@ from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import real
-from minijax.scipy.special.series import polynomial, rational
+from minijax.scipy.special.series import eps_of, polynomial, rational
 
 # Rational approximations up to 2, 4, 8, 16, 32, 64 and beyond, of the highest order first: S. L. Moshier, Cephes,
 # ei.c, 1999.
@@ -119,10 +118,6 @@ def exp1(x: ArrayLike) -> Array:
 _LARGE = 1.44115188075855872e17
 
 
-def _eps(x: Any) -> Any:
-    return dtypes.finfo(typeof(x).dtype).eps
-
-
 def _expn_by_powers(x: Any, n: Any) -> Any:
     zero, one = scalar_like(x, 0), scalar_like(x, 1)
 
@@ -143,7 +138,7 @@ def _expn_by_powers(x: Any, n: Any) -> Any:
 
     def unsettled(state):
         _, _, change, x, _, _ = state
-        return (x > 0) & (change > _eps(x))
+        return (x > 0) & (change > eps_of(x))
 
     def add_term(state):
         total, pk, _, x, xk, yk = state
@@ -163,7 +158,7 @@ def _expn_by_fraction(x: Any, n: Any) -> Any:
 
     def unsettled(state):
         *_, change, x = state
-        return (x > 0) & (change > _eps(x))
+        return (x > 0) & (change > eps_of(x))
 
     def next_convergent(state):
         result, k, pkm1, pkm2, qkm1, qkm2, r, _, x = state
