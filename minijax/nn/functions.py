@@ -484,6 +484,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
 
     Raises:
         ConcretizationTypeError: If `num_classes` is traced.
+        TypeError: If `num_classes` is not an integer.
 
     Example:
         >>> jax.nn.one_hot(jnp.array([0, 2, 5]), 3)

@@ -174,6 +174,7 @@ def asarray(
 
     Raises:
       TypeError: if `a` is not a value of numbers, such as a string.
+      NotImplementedError: for other orders.
 
     Differences from NumPy:
       An array of NumPy is copied to the device of JAX. Later writes to it do not change the result. 64-bit dtypes need

@@ -64,7 +64,7 @@ _log2_of_sum_flat.__name__ = "logaddexp2"  # as jaxprs print it
 
 def _log2_of_one_more(x: Any) -> Any:
     log = lax.log1p(x)
-    return 1 / math_log(2) * log
+    return lax.mul(const_like(log, 1 / math_log(2)), log)
 
 
 def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:

@@ -62,7 +62,8 @@ def reshape(
       An array of this shape and the dtype of `a`.
 
     Raises:
-      TypeError: if the sizes differ, or if a dimension is traced.
+      TypeError: if the sizes differ (ValueError if `a` is NumPy's), or if a dimension is traced.
+      ValueError: for an unknown order.
       NotImplementedError: for the order "A".
 
     Differences from NumPy:
@@ -137,8 +138,8 @@ def _quotient(total: Any, known: Any, have: tuple, sizes: tuple, error: type[Exc
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Flattens an array to a vector.
 
-    `order` is "C", where the last axis changes fastest, or "F", where the first does. `out_sharding` is the sharding of
-    the result. The result is never a view.
+    `order` is "C", where the last axis changes fastest, or "F", where the first does; "K" raises NotImplementedError.
+    `out_sharding` is the sharding of the result, which is never a view.
 
     Example:
       >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
@@ -252,7 +253,8 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
       An array with the axes in their new order. It is never a view.
 
     Raises:
-      ValueError: if axes are out of bounds or repeated, or if the numbers of axes and of places differ.
+      ValueError: if axes are out of bounds, or if the numbers of axes and of places differ.
+      TypeError: if axes or places are repeated.
 
     See also: `jax.numpy.swapaxes`, `jax.numpy.transpose`.
 

@@ -212,10 +212,8 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
     """One-hot vectors along a new axis; all zeros for an index out of bounds."""
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
-    shape, split = (
-        tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)),
-        sharding.cotangent_sharding(typeof(x)),
-    )
+    shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
+    split = sharding.cotangent_sharding(typeof(x))
     whole = split.update(spec=P(*[None] * len(shape))) if split is not None and split.mesh.explicit_axes else None
     column = moving.expand_dims(x, (at,))
     return convert(equal(column, counting.broadcasted_iota(x.dtype, shape, at, out_sharding=whole)), dtype)

@@ -437,7 +437,7 @@ def _to_even(x: Any) -> Any:
 def trunc(x: ArrayLike) -> Array:
     """Rounds towards zero, elementwise.
 
-    The dtype is that of the argument. Raises an error for complex numbers.
+    The dtype is that of the argument. Raises TypeError for complex numbers.
 
     Example:
       >>> jnp.trunc(jnp.array([-1.5, 1.5]))

@@ -372,6 +372,7 @@ def choice(
 
     Raises:
         ValueError: If there are too few slices to draw from, or `p` has the wrong shape.
+        TypeError: If `shape` is not a sequence.
 
     See also: `jax.random.categorical`, `jax.random.permutation`.
 

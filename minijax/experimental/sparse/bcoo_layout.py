@@ -101,7 +101,8 @@ bcoo_transpose_p = Transpose()
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Permutes the axes.
 
-    Raises NotImplementedError for a permutation that exchanges batch, sparse and dense axes.
+    Raises TypeError unless it is a permutation of the axes, NotImplementedError if it exchanges batch, sparse and dense
+    axes.
 
     Example:
         >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([[0, 5], [7, 0]]))
