@@ -209,6 +209,10 @@ def _function(name: str, skips_nan: bool) -> Callable:
         `q` are probabilities from 0 to 1, which may be traced; their axes come first in the result. `method` is
         "linear", "lower", "higher", "midpoint" or "nearest", fewer than in NumPy, or "inverted_cdf", which `weights`
         need. {nan} `overwrite_input` and `out` are not supported.
+
+        Example:
+          >>> jnp.{prefix}quantile(jnp.array({numbers}), 0.25)
+          Array(1.5, dtype=float32)
         """
         operands = arrays(name, a, q, *(() if weights is None else (weights,)))
         if overwrite_input or out is not None:
@@ -219,8 +223,11 @@ def _function(name: str, skips_nan: bool) -> Callable:
 
 
 _TEXTS = (
-    dict(which="elements", nan="NaN gives NaN."),
-    dict(which="the elements that are not NaN", nan="The result is NaN where all elements are."),
+    dict(which="elements", nan="NaN gives NaN.", prefix="", numbers="[3.0, 1.0, 2.0]"),
+    dict(
+        **dict(which="the elements that are not NaN", nan="The result is NaN where all elements are."),
+        **dict(prefix="nan", numbers="[3.0, 1.0, jnp.nan, 2.0]"),
+    ),
 )
 
 
@@ -299,6 +306,10 @@ def _median(name: str, find: Callable) -> Callable:
 
         Of an even number of elements it is the mean of the middle two. {nan} Integers become floats. `axis` is static.
         `overwrite_input` and `out` are not supported.
+
+        Example:
+          >>> jnp.{prefix}median(jnp.array({numbers}))
+          Array(2., dtype=float32)
         """
         (a,) = arrays(name, a)
         return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)

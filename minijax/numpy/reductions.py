@@ -782,7 +782,7 @@ def _without_nan(a: Any, value: Any) -> Any:
     return choose(lax.ne(a, a), scalar_like(a, value), a)
 
 
-def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
+def _nan_total(name: str, reduce: Callable, unit: int, what: str, result: int) -> Callable:
     def function(
         a: ArrayLike,
         axis: Axis = None,
@@ -796,18 +796,21 @@ def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
 
         It is {unit} where all are NaN. `initial` is a scalar to start with, and `where` selects elements. `axis` and
         `dtype` are static. `out` must be `None`.
+
+        Example:
+          >>> jnp.{name}(jnp.array([2.0, jnp.nan, 3.0]))
+          Array({result}., dtype=float32)
         """
         check_out(name, out)
         (a,), where = arrays(name, a), checked_mask(name, where)
         dtype = dtypes.requested_dtype(dtype, "nanprod")  # jax names it for both
         return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
 
-    return jitted(static=("axis", "dtype", "keepdims"))(
-        named(function, name, filled(function, dict(what=what, unit=unit)))
-    )
+    texts = dict(name=name, what=what, unit=unit, result=result)
+    return jitted(static=("axis", "dtype", "keepdims"))(named(function, name, filled(function, texts)))
 
 
-nansum, nanprod = _nan_total("nansum", sum, 0, "sum"), _nan_total("nanprod", prod, 1, "product")
+nansum, nanprod = _nan_total("nansum", sum, 0, "sum", 5), _nan_total("nanprod", prod, 1, "product", 6)
 
 
 def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
@@ -823,6 +826,10 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
 
         It is NaN where all elements are, without a warning. `initial` is a scalar to compare with too, and `where`
         selects elements. `axis` is static. `out` must be `None`.
+
+        Example:
+          >>> jnp.{name}(jnp.array([2.0, jnp.nan, 3.0]))
+          Array({result}., dtype=float32)
         """
         check_out(name, out)
         (a,), where = arrays(name, a), checked_mask(name, where)
@@ -834,7 +841,8 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
             return extremum
         return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), extremum)
 
-    doc = filled(function, dict(most="smallest" if highest else "largest"))
+    most, result = ("smallest", 2) if highest else ("largest", 3)
+    doc = filled(function, dict(name=name, most=most, result=result))
     return jitted(static=("axis", "keepdims"))(named(function, name, doc))
 
 

@@ -446,12 +446,19 @@ def _at_least(name: str, place: Any, where: str = "", calls_itself: bool = False
         """Adds axes of length 1 to arrays, up to a rank of {rank}{where}.
 
         One array gives an array, several give a list.
+
+        Example:
+          >>> jnp.{name}(jnp.array(2.0)).shape, jnp.{name}(jnp.ones(3)).shape
+          {shapes}
         """
         if len(arys) == 1:
             return place(value(name, arys[0]))
         return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]
 
-    jitted_atleast = jitted()(named(atleast, name, filled(atleast, dict(rank=name[-2], where=where))))
+    rank = int(name[-2])
+    shapes = (1,) * rank, ((3,), (1, 3), (1, 3, 1))[rank - 1]
+    doc = filled(atleast, dict(name=name, rank=rank, where=where, shapes=shapes))
+    jitted_atleast = jitted()(named(atleast, name, doc))
     return jitted_atleast
 
 
