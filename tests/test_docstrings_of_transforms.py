@@ -17,7 +17,9 @@ minijax.sharding minijax.debug minijax.image minijax.ops minijax.ad_checkpoint m
 minijax.custom_batching minijax.export minijax.ffi minijax.profiler minijax.distributed minijax.errors minijax.stages
 minijax.flatten_util minijax.dlpack minijax.monitoring minijax.memory minijax.ref minijax.test_util minijax.experimental
 minijax.experimental.checkify minijax.experimental.multihost_utils minijax.experimental.mesh_utils
-minijax.experimental.topologies minijax.experimental.sparse minijax.experimental.pallas minijax.experimental.pallas.tpu
+minijax.experimental.topologies minijax.experimental.sparse minijax.example_libraries.stax
+minijax.example_libraries.optimizers minijax.experimental.ode minijax.experimental.rnn minijax.experimental.roofline
+minijax.experimental.jet minijax.experimental.pallas minijax.experimental.pallas.tpu
 minijax.experimental.pallas.triton minijax.kernels minijax.experimental.pallas.fuser
 minijax.experimental.pallas.ops.gpu.attention minijax.experimental.pallas.ops.gpu.decode_attention
 minijax.experimental.pallas.ops.gpu.layer_norm minijax.experimental.pallas.ops.gpu.paged_attention

@@ -29,7 +29,7 @@ Schedule = Callable[[Step], float]
 
 
 class OptimizerState(NamedTuple):
-    """The state's leaves by parameter, the parameters' tree, and the tree of each parameter's state."""
+    """Holds the state's leaves by parameter, the parameters' tree, and the tree of each parameter's state."""
 
     packed_state: Any
     tree_def: Any
@@ -49,7 +49,7 @@ ParamsFn = Callable[[OptimizerState], Params]
 
 
 class Optimizer(NamedTuple):
-    """The three functions of an optimizer."""
+    """Groups the three functions of an optimizer."""
 
     init_fn: InitFn
     update_fn: UpdateFn
@@ -57,7 +57,7 @@ class Optimizer(NamedTuple):
 
 
 def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
-    """Decorator: makes an optimizer of arrays into one of trees of arrays."""
+    """Makes an optimizer of trees from a maker of an optimizer of arrays, as a decorator."""
 
     @functools.wraps(opt_maker)
     def tree_opt_maker(*args, **kwargs):
@@ -94,7 +94,7 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
 
 
 class JoinPoint:
-    """A leaf in a tree like the parameters' that holds the state of one parameter."""
+    """Marks a leaf, in a tree like the parameters', that holds the state of one parameter."""
 
     def __init__(self, subtree: Any):
         self.subtree = subtree
@@ -104,12 +104,28 @@ class JoinPoint:
 
 
 def unpack_optimizer_state(opt_state: OptimizerState) -> Any:
-    """The state as a tree like the parameters', with a `JoinPoint` for each."""
+    """Returns the state as a tree like the parameters', with a `JoinPoint` for each.
+
+    Example:
+        >>> optimizers = jax.example_libraries.optimizers
+        >>> state = optimizers.sgd(0.5).init_fn({"w": jnp.array([1.0])})
+        >>> optimizers.unpack_optimizer_state(state)["w"].subtree
+        Array([1.], dtype=float32)
+    """
     return opt_state.tree_def.unflatten(map(JoinPoint, _unpacked(opt_state)))
 
 
 def pack_optimizer_state(marked_pytree: Any) -> OptimizerState:
-    """The state of a tree as `unpack_optimizer_state` gives it. Raises AssertionError for other leaves."""
+    """Returns the state of a tree as `unpack_optimizer_state` gives it.
+
+    Raises AssertionError for other leaves.
+
+    Example:
+        >>> optimizers = jax.example_libraries.optimizers
+        >>> state = optimizers.sgd(0.5).init_fn({"w": jnp.array([1.0])})
+        >>> optimizers.pack_optimizer_state(optimizers.unpack_optimizer_state(state)).packed_state
+        ([Array([1.], dtype=float32)],)
+    """
     points, tree_def = tree.flatten(marked_pytree)
     if not all(isinstance(point, JoinPoint) for point in points):
         raise AssertionError("pack_optimizer_state: all leaves must be JoinPoints")
@@ -127,20 +143,38 @@ def _unpacked(state: OptimizerState) -> list:
 
 @optimizer
 def sgd(step_size: Any) -> tuple:
-    """Stochastic gradient descent."""
+    """Makes an optimizer by stochastic gradient descent.
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.sgd(0.5)
+        >>> get_params(update(0, jnp.array([2.0]), init(jnp.array([1.0]))))
+        Array([0.], dtype=float32)
+    """
     schedule = make_schedule(step_size)
     return lambda x0: x0, lambda i, g, x: x - schedule(i) * g, lambda x: x
 
 
 @optimizer
 def momentum(step_size: Any, mass: float) -> tuple:
-    """Gradient descent with momentum."""
+    """Makes an optimizer by gradient descent with momentum.
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.momentum(0.5, mass=0.9)
+        >>> get_params(update(0, jnp.array([2.0]), init(jnp.array([1.0]))))
+        Array([0.], dtype=float32)
+    """
     return _descent(step_size, mass, lambda velocity, g: velocity)
 
 
 @optimizer
 def nesterov(step_size: Any, mass: float) -> tuple:
-    """Gradient descent with Nesterov's momentum."""
+    """Makes an optimizer by gradient descent with Nesterov's momentum.
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.nesterov(0.5, mass=0.9)
+        >>> get_params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).round(3)
+        Array([-0.90000004], dtype=float32)
+    """
     return _descent(step_size, mass, lambda velocity, g: mass * velocity + g)
 
 
@@ -157,7 +191,7 @@ def _descent(step_size: Any, mass: float, direction: Callable) -> tuple:
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> tuple:
-    """SM3 (Anil et al., 2019): as Adagrad, with one sum of squares for each index of each axis."""
+    """Makes an optimizer by SM3 (Anil et al., 2019): Adagrad with one sum of squares for each index of each axis."""
     schedule = make_schedule(step_size)
 
     def init(x0):
@@ -181,7 +215,7 @@ def sm3(step_size: Any, momentum: float = 0.9) -> tuple:
 
 @optimizer
 def adagrad(step_size: Any, momentum: float = 0.9) -> tuple:
-    """Adagrad (Duchi et al., 2011)."""
+    """Makes an optimizer by Adagrad (Duchi et al., 2011)."""
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -196,7 +230,7 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> tuple:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> tuple:
-    """RMSProp (Hinton, 2012)."""
+    """Makes an optimizer by RMSProp (Hinton, 2012)."""
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -209,7 +243,7 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> tuple:
 
 @optimizer
 def rmsprop_momentum(step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9) -> tuple:
-    """RMSProp with momentum."""
+    """Makes an optimizer by RMSProp with momentum."""
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -223,7 +257,13 @@ def rmsprop_momentum(step_size: Any, gamma: float = 0.9, eps: float = 1e-8, mome
 
 @optimizer
 def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple:
-    """Adam (Kingma & Ba, 2014)."""
+    """Makes an optimizer by Adam (Kingma & Ba, 2014).
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.adam(0.1)
+        >>> get_params(update(0, jnp.array([2.0]), init(jnp.array([1.0])))).round(3)
+        Array([0.90000004], dtype=float32)
+    """
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -239,7 +279,7 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple:
-    """AdaMax (Kingma & Ba, 2014)."""
+    """Makes an optimizer by AdaMax (Kingma & Ba, 2014)."""
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -252,24 +292,44 @@ def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 
 
 def constant(step_size: Any) -> Schedule:
-    """The schedule that is always `step_size`."""
+    """Makes the schedule that is always `step_size`.
+
+    Example:
+        >>> jax.example_libraries.optimizers.constant(0.1)(5)
+        0.1
+    """
     return lambda i: step_size
 
 
 def exponential_decay(step_size: Any, decay_steps: Any, decay_rate: Any) -> Schedule:
-    """step_size * decay_rate ** (i / decay_steps)."""
+    """Makes the schedule step_size * decay_rate ** (i / decay_steps).
+
+    Example:
+        >>> jax.example_libraries.optimizers.exponential_decay(1.0, 10, 0.5)(20)
+        0.25
+    """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(step_size: Any, decay_steps: Any, decay_rate: Any, staircase: bool = False) -> Schedule:
-    """step_size / (1 + decay_rate * i / decay_steps), in whole steps if `staircase`."""
+    """Makes the schedule step_size / (1 + decay_rate * i / decay_steps), in whole steps if `staircase`.
+
+    Example:
+        >>> jax.example_libraries.optimizers.inverse_time_decay(1.0, 10, 1.0)(10)
+        0.5
+    """
     if staircase:
         return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
 
 
 def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, power: Any = 1.0) -> Schedule:
-    """From step_size to final_step_size over decay_steps."""
+    """Makes a schedule from `step_size` to `final_step_size` over `decay_steps`.
+
+    Example:
+        >>> float(jax.example_libraries.optimizers.polynomial_decay(1.0, 10, 0.5)(10))
+        0.5
+    """
 
     def schedule(i):
         i = jnp.minimum(i, decay_steps)
@@ -279,9 +339,13 @@ def polynomial_decay(step_size: Any, decay_steps: Any, final_step_size: Any, pow
 
 
 def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
-    """The value for the interval between boundaries that contains the step.
+    """Makes a schedule whose value is that of the interval between boundaries that contains the step.
 
     Raises ValueError unless there is one more value than boundaries.
+
+    Example:
+        >>> float(jax.example_libraries.optimizers.piecewise_constant([10], [1.0, 0.5])(11))
+        0.5
     """
     boundaries, values = jnp.array(boundaries), jnp.array(values)
     if not boundaries.ndim == values.ndim == 1:
@@ -292,7 +356,12 @@ def piecewise_constant(boundaries: Any, values: Any) -> Schedule:
 
 
 def make_schedule(scalar_or_schedule: Any) -> Schedule:
-    """Makes a number a constant schedule; returns a schedule unchanged."""
+    """Makes a number a constant schedule; returns a schedule unchanged.
+
+    Example:
+        >>> jax.example_libraries.optimizers.make_schedule(0.5)(0)
+        0.5
+    """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
     if jnp.ndim(scalar_or_schedule) == 0:
@@ -301,11 +370,21 @@ def make_schedule(scalar_or_schedule: Any) -> Schedule:
 
 
 def l2_norm(tree: Any) -> Any:
-    """The Euclidean norm of all leaves together."""
+    """Computes the Euclidean norm of all leaves together.
+
+    Example:
+        >>> float(jax.example_libraries.optimizers.l2_norm({"w": jnp.array([3.0]), "b": jnp.array([4.0])}))
+        5.0
+    """
     return jnp.sqrt(sum(jnp.vdot(x, x) for x in tree_leaves(tree)))
 
 
 def clip_grads(grad_tree: Any, max_norm: Any) -> Any:
-    """Gradients scaled down to norm `max_norm` if theirs is larger."""
+    """Scales gradients down to norm `max_norm` if theirs is larger.
+
+    Example:
+        >>> jax.example_libraries.optimizers.clip_grads(jnp.array([3.0, 4.0]), 1.0).round(3)
+        Array([0.6, 0.8], dtype=float32)
+    """
     norm = l2_norm(grad_tree)
     return tree.tree_map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)

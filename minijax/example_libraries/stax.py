@@ -46,7 +46,14 @@ _weights, _bias, _small = glorot_normal(), normal(), normal(1e-6)
 
 
 def Dense(out_dim: int, W_init: Callable = _weights, b_init: Callable = _bias) -> Layer:
-    """A fully connected layer."""
+    """Makes a fully connected layer.
+
+    Example:
+        >>> init, apply = jax.example_libraries.stax.Dense(3)
+        >>> shape, params = init(jax.random.key(0), (-1, 2))
+        >>> shape, apply(params, jnp.ones((5, 2))).shape
+        ((-1, 3), (5, 3))
+    """
 
     def init_fun(rng, input_shape):
         k1, k2 = random.split(rng)
@@ -93,9 +100,11 @@ def _convolution(name: str, doc: str, shape_of: Callable, convolve: Callable) ->
     return named(layer, name, f"{doc} over axes in the order that `dimension_numbers` gives, and a bias.")
 
 
-GeneralConv = _convolution("GeneralConv", "A convolution", conv.conv_general_shape_tuple, conv.conv_general_dilated)
+GeneralConv = _convolution(
+    "GeneralConv", "Makes a convolution", conv.conv_general_shape_tuple, conv.conv_general_dilated
+)
 GeneralConvTranspose = _convolution(
-    "GeneralConvTranspose", "A transposed convolution", conv.conv_transpose_shape_tuple, conv.conv_transpose
+    "GeneralConvTranspose", "Makes a transposed convolution", conv.conv_transpose_shape_tuple, conv.conv_transpose
 )
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
@@ -110,9 +119,16 @@ def BatchNorm(
     beta_init: Callable = zeros,
     gamma_init: Callable = ones,
 ) -> Layer:
-    """A layer that standardizes over axes, then scales and shifts by parameters of the other axes' shape.
+    """Makes a layer that standardizes over axes, then scales and shifts by parameters of the other axes' shape.
 
     `center` and `scale` select whether there is a shift and a scale (Ioffe & Szegedy, 2015).
+
+    Example:
+        >>> init, apply = jax.example_libraries.stax.BatchNorm(axis=0)
+        >>> _, params = init(jax.random.key(0), (2, 1))
+        >>> apply(params, jnp.array([[1.0], [3.0]])).round(3)
+        Array([[-1.],
+               [ 1.]], dtype=float32)
     """
     axes = (axis,) if jnp.isscalar(axis) else tuple(axis)
 
@@ -165,13 +181,19 @@ def _window(start: float, combine: Callable) -> Callable:
     return lambda x, sizes, steps, padding: reduce_window(x, start, combine, sizes, steps, padding)
 
 
-MaxPool = _pooling("MaxPool", "The maximum", _window(-math.inf, ops.max))
-SumPool = _pooling("SumPool", "The sum", _window(0.0, ops.add))
-AvgPool = _pooling("AvgPool", "The mean, without padding,", _window(0.0, ops.add), rescale=True)
+MaxPool = _pooling("MaxPool", "Computes the maximum", _window(-math.inf, ops.max))
+SumPool = _pooling("SumPool", "Computes the sum", _window(0.0, ops.add))
+AvgPool = _pooling("AvgPool", "Computes the mean, without padding,", _window(0.0, ops.add), rescale=True)
 
 
 def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:
-    """A layer that applies a function to each element."""
+    """Makes a layer that applies a function to each element.
+
+    Example:
+        >>> init, apply = jax.example_libraries.stax.elementwise(jnp.square)
+        >>> apply((), jnp.array([1.0, 2.0]))
+        Array([1., 4.], dtype=float32)
+    """
     return lambda rng, input_shape: (input_shape, ()), lambda params, inputs, **kwargs: fun(inputs, **fun_kwargs)
 
 
@@ -196,7 +218,13 @@ Identity: Layer = (lambda rng, input_shape: (input_shape, ()), lambda params, in
 
 
 def FanOut(num: int) -> Layer:
-    """A layer that repeats its input `num` times."""
+    """Makes a layer that repeats its input `num` times.
+
+    Example:
+        >>> init, apply = jax.example_libraries.stax.FanOut(2)
+        >>> apply((), 1.0)
+        [1.0, 1.0]
+    """
     return lambda rng, input_shape: ([input_shape] * num, ()), lambda params, inputs, **kwargs: [inputs] * num
 
 
@@ -207,7 +235,13 @@ FanInSum: Layer = (
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """A layer that joins its inputs along an axis."""
+    """Makes a layer that joins its inputs along an axis.
+
+    Example:
+        >>> init, apply = jax.example_libraries.stax.FanInConcat()
+        >>> apply((), [jnp.array([1.0]), jnp.array([2.0])])
+        Array([1., 2.], dtype=float32)
+    """
 
     def init_fun(rng, input_shape):
         at = axis % len(input_shape[0])
@@ -218,9 +252,14 @@ def FanInConcat(axis: int = -1) -> Layer:
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:
-    """A layer that, in mode "train", keeps each element with probability `rate` and scales it up.
+    """Makes a layer that, in mode "train", keeps each element with probability `rate` and scales it up.
 
     Its apply function needs the keyword `rng`.
+
+    Example:
+        >>> init, apply = jax.example_libraries.stax.Dropout(0.5, mode="test")
+        >>> apply((), jnp.ones(2), rng=jax.random.key(0))
+        Array([1., 1.], dtype=float32)
     """
 
     def apply_fun(params, inputs, **kwargs):
@@ -238,7 +277,15 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 
 def serial(*layers: Layer) -> Layer:
-    """The layers one after the other."""
+    """Composes layers one after the other.
+
+    Example:
+        >>> stax = jax.example_libraries.stax
+        >>> init, apply = stax.serial(stax.Dense(3), stax.Relu, stax.Dense(1))
+        >>> shape, params = init(jax.random.key(0), (-1, 2))
+        >>> apply(params, jnp.ones((5, 2))).shape
+        (5, 1)
+    """
     init_funs, apply_funs = zip(*layers, strict=True)
 
     def init_fun(rng, input_shape):
@@ -258,7 +305,14 @@ def serial(*layers: Layer) -> Layer:
 
 
 def parallel(*layers: Layer) -> Layer:
-    """The layers side by side, each on its own input."""
+    """Composes layers side by side, each on its own input.
+
+    Example:
+        >>> stax = jax.example_libraries.stax
+        >>> init, apply = stax.parallel(stax.Identity, stax.Exp)
+        >>> apply([(), ()], [jnp.array(1.0), jnp.array(0.0)])
+        [Array(1., dtype=float32, weak_type=True), Array(1., dtype=float32, weak_type=True)]
+    """
     init_funs, apply_funs = zip(*layers, strict=True)
 
     def init_fun(rng, input_shape):
@@ -282,7 +336,14 @@ def _keys(kwargs: dict, count: int) -> Sequence:
 
 
 def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
-    """A layer that each call creates by `make_layer(input_shape)`."""
+    """Makes a layer that each call creates by `make_layer(input_shape)`.
+
+    Example:
+        >>> stax = jax.example_libraries.stax
+        >>> init, apply = stax.shape_dependent(lambda shape: stax.Dense(shape[-1]))
+        >>> init(jax.random.key(0), (-1, 2))[0]
+        (-1, 2)
+    """
 
     def apply_fun(params, inputs, **kwargs):
         return make_layer(inputs.shape)[1](params, inputs, **kwargs)

@@ -58,14 +58,24 @@ def _shapes(input_size: int, hidden_size: int, num_layers: int, bidirectional: b
 
 
 def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> int:
-    """The number of weights and biases."""
+    """Counts the weights and biases.
+
+    Example:
+        >>> jax.experimental.rnn.get_num_params_in_lstm(2, 3, num_layers=1, bidirectional=False)
+        84
+    """
     return sum(math.prod(shape) for shape in _shapes(input_size, hidden_size, num_layers, bidirectional))
 
 
 def init_lstm_weight(
     rng: PRNGKeyArray, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> Array:
-    """Uniform float32 weights and biases in [-b, b) with b = 1 / sqrt(hidden_size)."""
+    """Draws uniform float32 weights and biases in [-b, b) with b = 1 / sqrt(hidden_size).
+
+    Example:
+        >>> jax.experimental.rnn.init_lstm_weight(jax.random.key(0), 2, 3, 1, False).shape
+        (84,)
+    """
     size = get_num_params_in_lstm(input_size, hidden_size, num_layers, bidirectional)
     bound = np.sqrt(1.0 / hidden_size)
     return random.uniform(rng, (size,), jnp.float32, -bound, bound)
@@ -74,7 +84,7 @@ def init_lstm_weight(
 def unpack_lstm_weights(
     weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool
 ) -> tuple[ByLayer, ByLayer, ByLayer, ByLayer]:
-    """The weights of inputs and of states, and the biases of both, each by number of layer and direction.
+    """Returns the weights of inputs and of states, and the biases of both, each by number of layer and direction.
 
     These are the operands of `lstm_ref`. Raises TypeError for a vector that is too short.
     """
@@ -140,7 +150,7 @@ def lstm_ref(
     x: Array, h_0: Array, c_0: Array, W_ih: ByLayer, W_hh: ByLayer, b_ih: ByLayer, b_hh: ByLayer, seq_lengths: Array,
     input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """As `lstm`, as a scan over the steps, which has derivatives of any order. Takes unpacked weights.
+    """Computes `lstm` by a scan over the steps, which has derivatives of any order; weights are unpacked.
 
     Raises NotImplementedError for a dropout other than 0, KeyError for missing weights.
     """
@@ -183,7 +193,7 @@ def lstm(
     x: Array, h_0: Array, c_0: Array, weights: Array, seq_lengths: Array, input_size: int, hidden_size: int,
     num_layers: int, dropout: float, bidirectional: bool, precision: PrecisionLike = None,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
-    """An LSTM on a GPU: returns outputs (batch, step, directions x hidden), and the last hidden and cell states.
+    """Computes an LSTM on a GPU: outputs (batch, step, directions x hidden), and the last hidden and cell states.
 
     `x` is (batch, step, input), zero-padded to the longest of the int32 `seq_lengths`. All states are (layers x
     directions, batch, hidden); `dropout` is a probability. Raises NotImplementedError on devices other than GPUs,
@@ -198,7 +208,7 @@ def lstm_fwd(
     x: Array, h_0: Array, c_0: Array, w: Array, seq_lengths: Array, input_size: int, hidden_size: int, num_layers: int,
     dropout: float, bidirectional: bool, precision: PrecisionLike,
 ) -> tuple:  # fmt: skip
-    """The results of `lstm`, and the residuals for `lstm_bwd`."""
+    """Returns the results of `lstm`, and the residuals for `lstm_bwd`."""
     _check_lengths(seq_lengths)
     operands = x, h_0, c_0, w, seq_lengths
     params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
@@ -210,7 +220,7 @@ def lstm_bwd(
     input_size: int, hidden_size: int, num_layers: int, dropout: float, bidirectional: bool, precision: PrecisionLike,
     residuals: tuple, gradients: tuple,
 ) -> tuple:  # fmt: skip
-    """The cotangents of the five array operands of `lstm`; the cotangent of the lengths is zero."""
+    """Returns the cotangents of the five array operands of `lstm`; the cotangent of the lengths is zero."""
     x, h_0, c_0, w, seq_lengths, y, kept = residuals
     params = _params(input_size, hidden_size, num_layers, dropout, bidirectional, precision)
     cotangents = rnn_bwd_p.bind(*gradients, x, h_0, c_0, w, y, kept, seq_lengths, **params)

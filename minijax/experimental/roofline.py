@@ -43,7 +43,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineShape:
-    """The shape and dtype of a value."""
+    """Describes a value: its shape and dtype."""
 
     shape: tuple[int, ...]
     dtype: Any
@@ -67,7 +67,7 @@ class RooflineShape:
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineResult:
-    """FLOPs, bytes sent and hops along each mesh axis, bytes read and written in memory, and peak bytes in use.
+    """Counts FLOPs, bytes sent and hops along each mesh axis, bytes read and written in memory, and peak bytes in use.
 
     `unfused_*` count every operation; the others only operations that are not fused with their neighbours.
     """
@@ -104,7 +104,7 @@ _SUMMED, _BY_AXIS = ("flops", "unfused_flops", "hbm_bytes", "unfused_hbm_bytes")
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """The context of an equation that a rule is called with."""
+    """Holds the context of an equation that a rule is called with."""
 
     name_stack: NameStack
     primitive: Primitive
@@ -127,7 +127,7 @@ _BY_NAME: dict[str, Rule] = {}  # by the names of minijax's primitives
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """Decorator that registers the rule of a primitive: (context, *shapes, **params) -> RooflineResult."""
+    """Registers, as a decorator, the rule of a primitive: (context, *shapes, **params) -> RooflineResult."""
     return lambda rule: _rules.setdefault(prim, rule)
 
 
@@ -363,10 +363,15 @@ def roofline(
     vjp: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult]]:
-    """A function (arrays or ShapeDtypeStructs) -> (the results of `f` as ShapeDtypeStructs, RooflineResult).
+    """Returns a function (arrays or ShapeDtypeStructs) -> (results of `f` as ShapeDtypeStructs, RooflineResult).
 
     With a `mesh`, `f` is the body of a `shard_map`, and the counts are per device. With `vjp`, `f` is followed by
     its pullback, for cotangents of dtype bfloat16.
+
+    Example:
+        >>> shapes, result = jax.experimental.roofline.roofline(jnp.dot)(jnp.ones((4, 8)), jnp.ones((8, 2)))
+        >>> result.flops
+        128
     """
     specs = (P() if in_specs is None else in_specs), (P() if out_specs is None else out_specs)
 
@@ -403,7 +408,7 @@ def roofline_and_grad(
     pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """As `roofline`, with a third result for the pullback, with residuals and cotangents of dtype bfloat16."""
+    """Returns `roofline` with a third result for the pullback, with residuals and cotangents of dtype bfloat16."""
     pins = dict(pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem)
 
     def counted(*args):

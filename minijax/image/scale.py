@@ -186,7 +186,13 @@ def scale_and_translate(
 ) -> Any:
     """Resamples an image to `shape`; position i of a spatial axis moves to i * scale + translation.
 
-    `scale` and `translation` have an element for each spatial dimension. Raises ValueError for the method "nearest".
+    `scale` and `translation` have an element for each spatial dimension. Raises AssertionError if they do not, and
+    ValueError for the method "nearest".
+
+    Example:
+        >>> one, zero = jnp.ones(1), jnp.zeros(1)
+        >>> jax.image.scale_and_translate(jnp.array([0.0, 4.0]), (4,), (0,), 2 * one, zero, "linear")
+        Array([0., 1., 3., 4.], dtype=float32)
     """
     shape = _shape(shape)
     _check_rank(image, shape)

@@ -67,7 +67,8 @@ def dot_product_attention(
 
     Raises:
         ValueError: For shapes and dtypes that do not fit.
-        RuntimeError: For `implementation="cudnn"` on a platform without cuDNN.
+        RuntimeError: For `implementation="cudnn"` on a CPU.
+        NotImplementedError: For `implementation="cudnn"` on other platforms.
 
     Example:
         >>> x = jnp.ones((1, 4, 2, 8))

@@ -81,7 +81,12 @@ relu.defjvps(lambda t, ans, x: lax.select(x > 0, t, structural.full_like(t, 0)))
 @custom_jvp
 @jitted()
 def relu6(x: ArrayLike) -> Array:
-    """Computes the rectified linear unit clipped at 6, min(max(x, 0), 6), of each element."""
+    """Computes the rectified linear unit clipped at 6, min(max(x, 0), 6), of each element.
+
+    Example:
+        >>> jax.nn.relu6(jnp.array([-1.0, 3.0, 9.0]))
+        Array([0., 3., 6.], dtype=float32)
+    """
     return jnp.minimum(jnp.maximum(x, 0), 6.0)
 
 
@@ -113,20 +118,35 @@ def softplus(x: ArrayLike) -> Array:
 
 @jitted()
 def sparse_plus(x: ArrayLike) -> Array:
-    """Computes the sparse plus function: 0 below -1, x above 1, and (x + 1)**2 / 4 between."""
+    """Computes the sparse plus function: 0 below -1, x above 1, and (x + 1)**2 / 4 between.
+
+    Example:
+        >>> jax.nn.sparse_plus(jnp.array([-2.0, 0.0, 2.0]))
+        Array([0.  , 0.25, 2.  ], dtype=float32)
+    """
     (x,) = map(jnp.asarray, arrays("sparse_plus", x))
     return jnp.where(x <= -1.0, 0.0, jnp.where(x >= 1.0, x, (x + 1.0) ** 2 / 4))
 
 
 @jitted()
 def sparse_sigmoid(x: ArrayLike) -> Array:
-    """Computes the derivative of `sparse_plus`: (x + 1) / 2 clipped to [0, 1]."""
+    """Computes the derivative of `sparse_plus`: (x + 1) / 2 clipped to [0, 1].
+
+    Example:
+        >>> jax.nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return 0.5 * jnp.clip(x + 1.0, 0.0, 2.0)
 
 
 @jitted()
 def soft_sign(x: ArrayLike) -> Array:
-    """Computes the soft sign x / (|x| + 1) of each element."""
+    """Computes the soft sign x / (|x| + 1) of each element.
+
+    Example:
+        >>> jax.nn.soft_sign(jnp.array([-1.0, 0.0, 3.0]))
+        Array([-0.5 ,  0.  ,  0.75], dtype=float32)
+    """
     return x / (jnp.abs(x) + 1)
 
 
@@ -146,19 +166,34 @@ swish = silu
 
 @jitted()
 def mish(x: ArrayLike) -> Array:
-    """Computes the mish function x * tanh(softplus(x)) of each element."""
+    """Computes the mish function x * tanh(softplus(x)) of each element.
+
+    Example:
+        >>> jax.nn.mish(jnp.array([0.0, 1.0])).round(4)
+        Array([0.        , 0.86509997], dtype=float32)
+    """
     return x * jnp.tanh(softplus(x))
 
 
 @jitted()
 def log_sigmoid(x: ArrayLike) -> Array:
-    """Computes the logarithm of the sigmoid function of each element, accurately for very negative x."""
+    """Computes the logarithm of the sigmoid function of each element, accurately for very negative x.
+
+    Example:
+        >>> jax.nn.log_sigmoid(jnp.array([-1000.0, 0.0])).round(4)
+        Array([-1.000e+03, -6.931e-01], dtype=float32)
+    """
     return -softplus(-x)
 
 
 @jitted()
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """Computes the exponential linear unit: x above 0, alpha * (exp(x) - 1) below."""
+    """Computes the exponential linear unit: x above 0, alpha * (exp(x) - 1) below.
+
+    Example:
+        >>> jax.nn.elu(jnp.array([-1.0, 2.0])).round(4)
+        Array([-0.6321,  2.    ], dtype=float32)
+    """
     return jnp.where(x > 0, x, alpha * jnp.expm1(jnp.where(x > 0, 0.0, x)))
 
 
@@ -175,13 +210,23 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 
 @jitted()
 def hard_tanh(x: ArrayLike) -> Array:
-    """Clips each element to the interval from -1 to 1."""
+    """Clips each element to the interval from -1 to 1.
+
+    Example:
+        >>> jax.nn.hard_tanh(jnp.array([-2.0, 0.5, 2.0]))
+        Array([-1. ,  0.5,  1. ], dtype=float32)
+    """
     return jnp.where(x > 1, 1, jnp.where(x < -1, -1, x))
 
 
 @jitted()
 def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
-    """Computes the continuously differentiable linear unit max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1)."""
+    """Computes the continuously differentiable linear unit max(x, 0) + alpha * (exp(min(x, 0) / alpha) - 1).
+
+    Example:
+        >>> jax.nn.celu(jnp.array([-1.0, 2.0])).round(4)
+        Array([-0.6321,  2.    ], dtype=float32)
+    """
     return jnp.maximum(x, 0.0) + alpha * jnp.expm1(jnp.minimum(x, 0.0) / alpha)
 
 
@@ -190,6 +235,10 @@ def selu(x: ArrayLike) -> Array:
     """Computes the scaled exponential linear unit of Klambauer et al., 2017.
 
     It is `scale * elu(x, alpha)` for two constants, such that activations keep mean 0 and variance 1.
+
+    Example:
+        >>> jax.nn.selu(jnp.array([-1.0, 2.0])).round(4)
+        Array([-1.1113,  2.1014], dtype=float32)
     """
     alpha, scale = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
     return scale * elu(x, alpha)
@@ -229,6 +278,10 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     """Computes the gated linear unit: the first half of an array along `axis` times the sigmoid of the second half.
 
     The size of the axis must be even.
+
+    Example:
+        >>> jax.nn.glu(jnp.array([2.0, 0.0]))
+        Array([1.], dtype=float32)
     """
     (x,) = arrays("glu", x)
     size = x.shape[axis]
@@ -239,13 +292,23 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 
 @jitted()
 def hard_sigmoid(x: ArrayLike) -> Array:
-    """Computes relu6(x + 3) / 6 of each element, a piecewise linear sigmoid."""
+    """Computes relu6(x + 3) / 6 of each element, a piecewise linear sigmoid.
+
+    Example:
+        >>> jax.nn.hard_sigmoid(jnp.array([-3.0, 0.0, 3.0]))
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return relu6(x + 3.0) / 6.0
 
 
 @jitted()
 def hard_silu(x: ArrayLike) -> Array:
-    """Computes x * hard_sigmoid(x) of each element; `jax.nn.hard_swish` is another name."""
+    """Computes x * hard_sigmoid(x) of each element; `jax.nn.hard_swish` is another name.
+
+    Example:
+        >>> jax.nn.hard_silu(jnp.array([-3.0, 0.0, 3.0]))
+        Array([-0.,  0.,  3.], dtype=float32)
+    """
     return x * hard_sigmoid(x)
 
 
@@ -254,13 +317,23 @@ hard_swish = hard_silu
 
 @jitted()
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
-    """Computes (x + sqrt(x**2 + b)) / 2 of each element, a smooth version of `relu` without exponentials."""
+    """Computes (x + sqrt(x**2 + b)) / 2 of each element, a smooth version of `relu` without exponentials.
+
+    Example:
+        >>> jax.nn.squareplus(jnp.array([0.0, 1.5]))
+        Array([1., 2.], dtype=float32)
+    """
     return (x + jnp.sqrt(jnp.square(x) + b)) / 2
 
 
 @jitted()
 def identity(x: ArrayLike) -> Array:
-    """Returns its argument as an array."""
+    """Returns its argument as an array.
+
+    Example:
+        >>> jax.nn.identity(2)
+        Array(2, dtype=int32, weak_type=True)
+    """
     return arrays("identity", x)[0]
 
 
@@ -313,7 +386,12 @@ def _softmax_jvp(axis, primals, tangents):
 
 @jitted(static=("axis", "keepdims"))
 def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, keepdims: bool = False) -> Array:
-    """Computes the logarithm of the mean of exp(x) over axes, for the elements that `where` selects."""
+    """Computes the logarithm of the mean of exp(x) over axes, for the elements that `where` selects.
+
+    Example:
+        >>> jax.nn.logmeanexp(jnp.array([1000.0, 1000.0]))
+        Array(1000., dtype=float32)
+    """
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
         axes = canonical_axes(static_axis(axis), x.ndim)
@@ -373,6 +451,10 @@ def standardize(
         where: A boolean array: which elements count.
         algorithm: `"stable"` averages squared differences. `"fast"`, the default, subtracts the squared mean from the
             mean of squares, which may lose digits. Other values raise ValueError.
+
+    Example:
+        >>> jax.nn.standardize(jnp.array([1.0, 3.0])).round(3)
+        Array([-1.,  1.], dtype=float32)
     """
     if algorithm not in ("fast", "stable"):
         raise ValueError(f"standardize: Unknown algorithm {algorithm!r}. Expected 'fast' or 'stable'.")
@@ -402,6 +484,7 @@ def one_hot(x: Any, num_classes: int, *, dtype: Any = None, axis: int = -1) -> A
 
     Raises:
         ConcretizationTypeError: If `num_classes` is traced.
+        TypeError: If `num_classes` is not an integer.
 
     Example:
         >>> jax.nn.one_hot(jnp.array([0, 2, 5]), 3)

@@ -40,12 +40,22 @@ def _dtype(dtype: Any) -> Any:
 
 
 def zeros(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
-    """Creates an array of zeros, whatever the key."""
+    """Creates an array of zeros, whatever the key.
+
+    Example:
+        >>> jax.nn.initializers.zeros(jax.random.key(0), (2,))
+        Array([0., 0.], dtype=float32)
+    """
     return jnp.zeros(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
 def ones(key: Array, shape: Sequence[int], dtype: DTypeLike | None = None, out_sharding: Any = None) -> Array:
-    """Creates an array of ones, whatever the key."""
+    """Creates an array of ones, whatever the key.
+
+    Example:
+        >>> jax.nn.initializers.ones(jax.random.key(0), (2,))
+        Array([1., 1.], dtype=float32)
+    """
     return jnp.ones(shape, _dtype(dtype), out_sharding=out_sharding)
 
 
@@ -74,7 +84,13 @@ def _scaled(draw: Callable, scale: Any, dtype: Any) -> Initializer:
 
 
 def uniform(scale: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
-    """Creates an initializer of numbers distributed uniformly in [0, `scale`)."""
+    """Creates an initializer of numbers distributed uniformly in [0, `scale`).
+
+    Example:
+        >>> x = jax.nn.initializers.uniform(0.1)(jax.random.key(0), (100,))
+        >>> bool(jnp.all((0 <= x) & (x < 0.1)))
+        True
+    """
     return _scaled(random.uniform, scale, dtype)
 
 
@@ -92,7 +108,13 @@ def normal(stddev: Any = 1e-2, dtype: DTypeLike | None = None) -> Initializer:
 def truncated_normal(
     stddev: Any = 1e-2, dtype: DTypeLike | None = None, lower: Any = -2.0, upper: Any = 2.0
 ) -> Initializer:
-    """Creates an initializer of normal numbers truncated at `lower` and `upper` standard deviations."""
+    """Creates an initializer of normal numbers truncated at `lower` and `upper` standard deviations.
+
+    Example:
+        >>> x = jax.nn.initializers.truncated_normal(1.0)(jax.random.key(0), (100,))
+        >>> bool(jnp.all(jnp.abs(x) <= 2))
+        True
+    """
 
     def draw(key, shape, dtype, out_sharding):
         return random.truncated_normal(key, lower, upper, shape, dtype, out_sharding=out_sharding)
@@ -104,6 +126,11 @@ def orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike | None 
     """Creates an initializer of `scale` times orthogonal matrices, all axes but `column_axis` being their rows.
 
     Shapes need two axes or more; otherwise the initializer raises ValueError.
+
+    Example:
+        >>> x = jax.nn.initializers.orthogonal()(jax.random.key(0), (3, 3))
+        >>> bool(jnp.allclose(x @ x.T, jnp.eye(3), atol=1e-5))
+        True
     """
 
     def init(key, shape, dtype=dtype, out_sharding=None):
@@ -124,6 +151,11 @@ def delta_orthogonal(scale: Any = 1.0, column_axis: int = -1, dtype: DTypeLike |
     """Creates an initializer of kernels that are zero except at their center, which is orthogonal (Xiao et al., 2018).
 
     Kernels have one to three spatial axes, then inputs and outputs, at least as many outputs as inputs.
+
+    Example:
+        >>> x = jax.nn.initializers.delta_orthogonal()(jax.random.key(0), (3, 2, 2))
+        >>> bool(jnp.all(x[0] == 0)), bool(jnp.all(x[2] == 0))
+        (True, True)
     """
 
     def init(key, shape, dtype=dtype, out_sharding=None):

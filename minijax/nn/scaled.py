@@ -41,6 +41,10 @@ def get_scaled_dot_general_config(mode: str, global_scale: Array | None = None) 
     """Returns the configuration of "mxfp8" or "nvfp4"; the latter divides by `global_scale`, by default [1.0].
 
     Raises ValueError for another mode.
+
+    Example:
+        >>> jax.nn.get_scaled_dot_general_config("mxfp8").block_size
+        32
     """
     if mode == "mxfp8":
         return BlockScaleConfig(mode, 32, ml_dtypes.float8_e4m3fn, ml_dtypes.float8_e8m0fnu, None, False)

@@ -59,6 +59,10 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
 
     `kind` is "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating", "numeric",
     a dtype or its name, or a tuple of these. Raises ValueError for an unknown kind.
+
+    Example:
+      >>> jnp.isdtype(jnp.float32, "real floating"), jnp.isdtype(jnp.int32, ("bool", "real floating"))
+      (True, False)
     """
     have = _dtype_of(dtype)
     return any(

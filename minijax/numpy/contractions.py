@@ -266,6 +266,10 @@ def einsum_path(
 
     Returns a pair: the path, a list of pairs of positions, and a text that describes it. Only shapes are read, so
     operands may be traced. Unlike in NumPy, the path has no name as its first element; `einsum` takes it as `optimize`.
+
+    Example:
+      >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
+      [(0, 1)]
     """
     values, inputs, output, path = _planned(subscripts, operands, optimize)
     shapes = tuple(typeof(x).shape for x in values)
@@ -466,6 +470,10 @@ def inner(
     The shape of the result is `a.shape[:-1] + b.shape[:-1]`; a scalar multiplies the other argument. `precision` is
     that of the multiplications, and `preferred_element_type` the dtype of the sums. Raises TypeError if the last axes
     differ in length.
+
+    Example:
+      >>> jnp.inner(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array(11, dtype=int32)
     """
     a, b = arrays("inner", a, b)
     left, right = typeof(a).ndim, typeof(b).ndim
@@ -545,6 +553,10 @@ def vecdot(
 
     Other axes broadcast. `precision` is that of the multiplications, and `preferred_element_type` the dtype of the
     sums. Raises ValueError if the axes differ in length.
+
+    Example:
+      >>> jnp.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
     """
     x1, x2 = arrays("jnp.vecdot", x1, x2)
     shapes = typeof(x1).shape, typeof(x2).shape
@@ -562,6 +574,10 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiplies matrices in the last two axes with vectors in the last axis.
 
     Leading axes broadcast. It does not take `out`, `dtype` and `axes`.
+
+    Example:
+      >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
     """
     return _MATVEC(x1, x2)
 
@@ -571,6 +587,10 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiplies conjugated vectors in the last axis with matrices in the last two axes.
 
     Leading axes broadcast. It does not take `out`, `dtype` and `axes`.
+
+    Example:
+      >>> jnp.vecmat(jnp.array([1, 1]), jnp.array([[1, 2], [3, 4]]))
+      Array([4, 6], dtype=int32)
     """
     return _VECMAT(lax.conj(x1) if is_complex(x1) else x1, x2)
 

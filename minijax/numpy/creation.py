@@ -174,6 +174,7 @@ def asarray(
 
     Raises:
       TypeError: if `a` is not a value of numbers, such as a string.
+      NotImplementedError: for other orders.
 
     Differences from NumPy:
       An array of NumPy is copied to the device of JAX. Later writes to it do not change the result. 64-bit dtypes need
@@ -243,6 +244,10 @@ def copy(a: ArrayLike, order: str | None = None) -> Array:
     """Returns a copy of an array.
 
     Under `jit` XLA may leave the copy out, since arrays are immutable. `order` must be "K" or `None`.
+
+    Example:
+      >>> jnp.copy(jnp.array([1, 2]))
+      Array([1, 2], dtype=int32)
     """
     return array(value("copy", a), copy=True, order=order)
 
@@ -279,6 +284,10 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
 
     The memory is copied, and dtypes of 64 bits are narrowed unless `jax_enable_x64` is set. `count` is how many numbers
     to read, -1 for all, and `offset` where they start, in bytes.
+
+    Example:
+      >>> jnp.frombuffer(bytes([1, 2]), jnp.uint8)
+      Array([1, 2], dtype=uint8)
     """
     return asarray(np.frombuffer(buffer=buffer, dtype=np.dtype(dtype), count=count, offset=offset))
 
@@ -518,6 +527,10 @@ def empty_like(
 
     The array holds zeros, unlike NumPy's. `dtype` and `shape` replace those of `prototype`, whose values are not read.
     `device` is a `Device` or `Sharding`.
+
+    Example:
+      >>> jnp.empty_like(jnp.ones((2, 3))).shape
+      (2, 3)
     """
     return _like("empty_like", prototype, 0, dtype, shape, device)
 
@@ -658,6 +671,10 @@ def isrealobj(x: Any) -> bool:
     """Returns whether a value has a dtype that is not complex, as a bool.
 
     Only the type is read, so a traced value may be given.
+
+    Example:
+      >>> jnp.isrealobj(1.0), jnp.isrealobj(1j)
+      (True, False)
     """
     return not iscomplexobj(x)
 
@@ -667,5 +684,9 @@ def can_cast(from_: Any, to: Any, casting: str = "safe") -> bool:
 
     `casting` is "no", "equiv", "safe", "same_kind" or "unsafe". An array is treated as its dtype; a Python number
     raises TypeError.
+
+    Example:
+      >>> jnp.can_cast(jnp.int32, jnp.float32), jnp.can_cast(jnp.int8, jnp.float32)
+      (False, True)
     """
     return np.can_cast(from_.dtype if isinstance(from_, Array) else from_, to, casting=casting)

@@ -43,6 +43,10 @@ def logaddexp2(x1: Any, x2: Any, /) -> Any:
     """Computes `log2(2 ** x1 + 2 ** x2)` without overflow, elementwise.
 
     Integers become floats. The derivative in an argument of minus infinity is 0, unless both are.
+
+    Example:
+      >>> jnp.logaddexp2(10.0, 10.0)
+      Array(11., dtype=float32, weak_type=True)
     """
     return _log2_of_sum(x1, x2)
 
@@ -60,7 +64,7 @@ _log2_of_sum_flat.__name__ = "logaddexp2"  # as jaxprs print it
 
 def _log2_of_one_more(x: Any) -> Any:
     log = lax.log1p(x)
-    return 1 / math_log(2) * log
+    return lax.mul(const_like(log, 1 / math_log(2)), log)
 
 
 def _logaddexp2_jvp(x: Any, y: Any, tx: Any, ty: Any) -> list:
@@ -72,6 +76,10 @@ def sinc(x: ArrayLike, /) -> Array:
     """Computes `sin(pi * x) / (pi * x)`, and 1 at zero, elementwise.
 
     Integers become floats. Derivatives of all orders are correct at zero.
+
+    Example:
+      >>> jnp.sinc(jnp.array([0.0, 1.0])).round(5)
+      Array([ 1., -0.], dtype=float32)
     """
     at_zero = x == 0
     angle = pi * x
@@ -98,6 +106,10 @@ def i0(x: ArrayLike) -> Array:
     """Computes the modified Bessel function of the first kind of order 0, elementwise.
 
     Integers become floats. Raises ValueError for complex numbers.
+
+    Example:
+      >>> jnp.i0(jnp.array([0.0, 1.0])).round(3)
+      Array([1.   , 1.266], dtype=float32)
     """
     (x,) = promote_args_inexact("i0", x)
     if is_complex(x):

@@ -118,6 +118,14 @@ _LENGTH = (
     "the length of the result, by default `2 * (length - 1)`",
 )
 
+# A signal, and its transform.
+_PULSES = {
+    FftType.FFT: ([4.0, 0.0, 0.0, 0.0], "[4., 4., 4., 4.]"),
+    FftType.IFFT: ([4.0, 0.0, 0.0, 0.0], "[1., 1., 1., 1.]"),
+    FftType.RFFT: ([4.0, 0.0, 0.0, 0.0], "[4., 4., 4.]"),
+    FftType.IRFFT: ([4.0, 0.0, 0.0], "[1., 1., 1., 1.]"),
+}
+
 
 def _one_axis_function(kind: FftType) -> Callable:
     name = kind.name.lower()
@@ -129,11 +137,16 @@ def _one_axis_function(kind: FftType) -> Callable:
         It is static. `norm` is the direction that is divided by the length: "backward" (the default), "forward", or
         "ortho" for both, by its square root. The result is of single precision unless `a` is of double precision.
         Raises ValueError for other norms, and for several axes: use `{name}n`.
+
+        Example:
+          >>> jnp.fft.{name}(jnp.array({pulse})).real
+          Array({result}, dtype=float32)
         """
         sizes = None if n is None else (n,)
         return _transform(name, kind, a, sizes, _single_axis(name, axis), norm, kind in _FORWARD)
 
-    texts = dict(what=_WHAT[kind], length=_LENGTH[kind == FftType.IRFFT], name=name)
+    pulse, result = _PULSES[kind]
+    texts = dict(what=_WHAT[kind], length=_LENGTH[kind == FftType.IRFFT], name=name, pulse=pulse, result=result)
     return named(transform, name, filled(transform, texts))
 
 
@@ -146,6 +159,11 @@ def _multi_axis_function(kind: FftType, suffix: str, default: Axes) -> Callable:
         `s` has the lengths of the transform: `a` is cut or padded with zeros. `norm` is the direction that is divided
         by the number of elements: "backward" (the default), "forward", or "ortho" for both, by its square root. Raises
         ValueError for other norms, for repeated axes, and for lengths that do not fit the axes.
+
+        Example:
+          >>> jnp.fft.{name}(jnp.array([[4.0, 0.0], [0.0, 0.0]])).real
+          Array([[{n}., {n}.],
+                 [{n}., {n}.]], dtype=float32)
         """
         if suffix == "2" and len(axes) != 2:
             raise ValueError(f"jax.numpy.fft.{name} only supports 2 axes. Got axes = {axes}.")
@@ -153,7 +171,8 @@ def _multi_axis_function(kind: FftType, suffix: str, default: Axes) -> Callable:
         return _transform(name, kind, a, s, axes, norm, kind in _FORWARD)
 
     which = "two axes, by default the last ones" if suffix == "2" else "several axes, by default all"
-    return named(transform, name, filled(transform, dict(what=_WHAT[kind], which=which)))
+    texts = dict(what=_WHAT[kind], which=which, name=name, n=4 if kind in _FORWARD else 1)
+    return named(transform, name, filled(transform, texts))
 
 
 fft, ifft, rfft, irfft = map(_one_axis_function, FftType)
@@ -166,6 +185,10 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None = 
 
     `a` is its half that is not negative in time. `n` is the length of the result, by default `2 * (length - 1)`. `norm`
     is "backward", "ortho" or "forward".
+
+    Example:
+      >>> jnp.fft.hfft(jnp.array([1.0, 0.0, 0.0]))
+      Array([1., 1., 1., 1.], dtype=float32)
     """
     axes, a = _single_axis("hfft", axis), value("jax.numpy.fft.hfft", a)
     length = (a.shape[axis] - 1) * 2 if n is None else n
@@ -178,6 +201,10 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: str | None =
     """Computes the half that is not negative of the inverse of `hfft`, for a real spectrum.
 
     `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward", "ortho" or "forward".
+
+    Example:
+      >>> jnp.fft.ihfft(jnp.array([1.0, 1.0, 1.0, 1.0]))
+      Array([1.+0.j, 0.+0.j, 0.+0.j], dtype=complex64)
     """
     axes, a = _single_axis("ihfft", axis), asarray(a)
     length = a.shape[axis] if n is None else n
@@ -217,6 +244,10 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
 
     `n` is the length of the signal, static, and `d` the distance between samples. `dtype` is by default the default
     floating dtype; `device` is a `Device` or `Sharding`.
+
+    Example:
+      >>> jnp.fft.rfftfreq(4)
+      Array([0.  , 0.25, 0.5 ], dtype=float32)
     """
     _check_single("rfftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "rfftfreq", float)
@@ -250,6 +281,10 @@ def ifftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:
     """Moves the zero frequency from the middle to the start of axes, by default of all.
 
     It is the inverse of `fftshift`, from which it differs for odd lengths.
+
+    Example:
+      >>> jnp.fft.ifftshift(jnp.array([-2, -1, 0, 1]))
+      Array([ 0,  1, -2, -1], dtype=int32)
     """
     return _shifted("ifftshift", x, axes, -1)
 

@@ -157,6 +157,10 @@ def ravel_multi_index(
     `multi_index` is a sequence of integer arrays, one for each of `dims`. An index out of bounds is an error in mode
     "raise"; "wrap" takes it modulo the length and "clip" limits it. Traced indices need one of these. `order` is "C" or
     "F". `dtype` is that of the result.
+
+    Example:
+      >>> jnp.ravel_multi_index((jnp.array([0, 1]), jnp.array([2, 1])), (2, 3))
+      Array([2, 4], dtype=int32)
     """
     if len(multi_index) != len(dims):
         raise AssertionError(f"len(multi_index)={len(multi_index)} != len(dims)={len(dims)}")
@@ -190,6 +194,10 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
 
     They are a tuple with one vector for each axis. Raises ValueError unless the rank is 2 or more and all axes have one
     length.
+
+    Example:
+      >>> jnp.diag_indices_from(jnp.ones((2, 2)))
+      (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
     shape = _shape_of("diag_indices_from", arr)
     if len(shape) < 2:
@@ -215,6 +223,10 @@ def tril_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
     They are a pair of vectors, of rows and of columns. `k` is the last diagonal that belongs to the triangle. Only the
     shape of `arr` is read.
+
+    Example:
+      >>> jnp.tril_indices_from(jnp.ones((2, 2)))
+      (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
     """
     n, m = _triangle_of("tril_indices_from", arr)
     return taking.tril_indices(n, k, m)
@@ -225,6 +237,10 @@ def triu_indices_from(arr: Any, k: int = 0) -> tuple[Array, Array]:
 
     They are a pair of vectors, of rows and of columns. `k` is the first diagonal that belongs to the triangle. Only the
     shape of `arr` is read.
+
+    Example:
+      >>> jnp.triu_indices_from(jnp.ones((2, 2)))
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     n, m = _triangle_of("triu_indices_from", arr)
     return taking.triu_indices(n, k, m)
@@ -235,6 +251,10 @@ def mask_indices(n: int, mask_func: Callable, k: int = 0, *, size: int | None = 
 
     `mask_func(matrix, k)` gets a matrix of `n` rows and columns, as `jnp.tril` does. Under `jit` a mask that is traced
     needs the static `size`, to which indices are truncated or padded with 0.
+
+    Example:
+      >>> jnp.mask_indices(2, jnp.triu)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     return taking.nonzero(mask_func(creation.ones((n, n)), k), size=size)
 
@@ -262,6 +282,10 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: str = "big") -> Ar
 
     Elements that are not zero give ones. The last byte is padded with zeros. For `axis=None` the array is flattened.
     `bitorder` is "big", for the first element in the highest bit, or "little".
+
+    Example:
+      >>> jnp.packbits(jnp.array([1, 0, 1]))
+      Array([160], dtype=uint8)
     """
     a = value("packbits", a)
     if not dtypes.issubdtype(a.dtype, np.integer) and a.dtype != np.bool_:
@@ -284,6 +308,10 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None, 
 
     For `axis=None` the array is flattened. `count` is how many elements to keep, or if negative to drop from the end;
     more than there are pad with zeros. `bitorder` is "big" or "little". Raises TypeError for other dtypes.
+
+    Example:
+      >>> jnp.unpackbits(jnp.array([160], jnp.uint8), count=3)
+      Array([1, 0, 1], dtype=uint8)
     """
     a = value("unpackbits", a)
     if a.dtype != np.uint8:

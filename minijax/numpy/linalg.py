@@ -92,6 +92,11 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     """Exchanges the last two axes of an array.
 
     Raises ValueError if the rank is less than 2.
+
+    Example:
+      >>> jnp.linalg.matrix_transpose(jnp.array([[1, 2], [3, 4]]))
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     return shaping.matrix_transpose(x)
 
@@ -100,6 +105,10 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Returns a diagonal of each matrix in the last two axes.
 
     `offset` is static: above the main diagonal if positive, below it if negative.
+
+    Example:
+      >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]))
+      Array([1, 4], dtype=int32)
     """
     return taking.diagonal(*arrays("jnp.linalg.diagonal", x), offset, -2, -1)
 
@@ -108,6 +117,10 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     """Sums the elements on a diagonal of each matrix in the last two axes.
 
     `offset` is the diagonal, and `dtype` that of the sum.
+
+    Example:
+      >>> jnp.linalg.trace(jnp.array([[1, 2], [3, 4]]))
+      Array(5, dtype=int32)
     """
     return contractions.trace(*arrays("jnp.linalg.trace", x), offset, -2, -1, dtype)
 
@@ -116,6 +129,11 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Multiplies each element of one vector with each of another.
 
     Raises ValueError for other ranks than 1.
+
+    Example:
+      >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([3, 4]))
+      Array([[3, 4],
+             [6, 8]], dtype=int32)
     """
     ranks = [typeof(x).ndim for x in arrays("jnp.linalg.outer", x1, x2)]
     if ranks != [1, 1]:
@@ -127,6 +145,10 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis=-1) -> Any:
     """Computes the cross product of vectors of three components.
 
     `axis` is the axis of the components; others broadcast. Raises ValueError for other numbers of components.
+
+    Example:
+      >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+      Array([0, 0, 1], dtype=int32)
     """
     sizes = [typeof(x).shape[axis] for x in arrays("jnp.linalg.cross", x1, x2)]
     if sizes != [3, 3]:
@@ -143,6 +165,10 @@ def matmul(
     """Computes the matrix product of two arrays.
 
     It is `jax.numpy.matmul` without `out_sharding`; both arguments are positional.
+
+    Example:
+      >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
     """
     return products.matmul(x1, x2, precision=precision, preferred_element_type=preferred_element_type)
 
@@ -159,6 +185,10 @@ def vecdot(
     """Computes the dot products of vectors along an axis, conjugating the first.
 
     It is `jax.numpy.vecdot`.
+
+    Example:
+      >>> jnp.linalg.vecdot(jnp.array([[1, 2], [3, 4]]), jnp.array([1, 1]))
+      Array([3, 7], dtype=int32)
     """
     return contractions.vecdot(x1, x2, axis=axis, precision=precision, preferred_element_type=preferred_element_type)
 
@@ -176,6 +206,10 @@ def tensordot(
     """Sums the products of elements of two arrays over pairs of axes.
 
     It is `jax.numpy.tensordot`; both arrays are positional.
+
+    Example:
+      >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 4)), axes=1).shape
+      (2, 4)
     """
     options = dict(preferred_element_type=preferred_element_type, out_sharding=out_sharding)
     return contractions.tensordot(x1, x2, axes, precision=precision, **options)
@@ -278,6 +312,10 @@ def eigvals(a: ArrayLike) -> Array:
     """Computes eigenvalues of square matrices in the last two axes.
 
     They are always complex, where NumPy's may be real, and in no particular order.
+
+    Example:
+      >>> jnp.linalg.eigvals(jnp.array([[2.0, 0.0], [0.0, 3.0]]))
+      Array([2.+0.j, 3.+0.j], dtype=complex64)
     """
     (a,) = as_inexact("eigvals", a)
     return lax_linalg.eig(a, compute_left_eigenvectors=False, compute_right_eigenvectors=False)[0]
@@ -309,6 +347,10 @@ def eigvalsh(a: ArrayLike, UPLO: str | None = "L", *, symmetrize_input: bool = T
 
     They are real and ascend. `UPLO` is the triangle that is read, "L" or "U". Unless `symmetrize_input` is false, `a`
     is first replaced by the mean of it and its conjugate transpose.
+
+    Example:
+      >>> jnp.linalg.eigvalsh(jnp.array([[2.0, 0.0], [0.0, 1.0]]))
+      Array([1., 2.], dtype=float32)
     """
     return eigh(*as_inexact("eigvalsh", a), UPLO, symmetrize_input).eigenvalues
 
@@ -372,6 +414,10 @@ def svdvals(x: ArrayLike, /) -> Array:
     """Computes singular values of matrices in the last two axes.
 
     They descend. The result has a real floating dtype.
+
+    Example:
+      >>> jnp.linalg.svdvals(jnp.diag(jnp.array([2.0, 3.0])))
+      Array([3., 2.], dtype=float32)
     """
     return svd(*arrays("jnp.linalg.svdvals", x), compute_uv=False)
 
@@ -824,6 +870,10 @@ def cond(x: ArrayLike, p: int | str | None = None) -> Any:
 
     `p` is the order of the norm, as in `norm`; `None` and 2 give the ratio of the largest and the smallest singular
     value. A singular matrix gives infinity, or a large number because of rounding.
+
+    Example:
+      >>> jnp.linalg.cond(jnp.diag(jnp.array([4.0, 2.0])))
+      Array(2., dtype=float32)
     """
     (x,) = arrays("jnp.linalg.cond", x)
     shape = typeof(x).shape
@@ -906,6 +956,10 @@ def vector_norm(x: ArrayLike, /, *, axis: Axis = None, keepdims: bool = False, o
 
     `axis` may be a tuple, whose elements are taken as one vector. `ord` is a norm for vectors, as in `norm`. Norms of
     integers but the Euclidean one are integers.
+
+    Example:
+      >>> jnp.linalg.vector_norm(jnp.array([[3.0, 4.0], [0.0, 5.0]]), axis=1)
+      Array([5., 5.], dtype=float32)
     """
     (x,) = arrays("jnp.linalg.vector_norm", x)
     if isinstance(ord, str):
@@ -931,6 +985,10 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: str | int = "fr
     """Computes norms of matrices in the last two axes.
 
     `ord` is a norm for matrices, as in `norm`, and static. With `keepdims` the axes stay, with length 1.
+
+    Example:
+      >>> jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]]))
+      Array(5., dtype=float32)
     """
     return norm(*arrays("jnp.linalg.matrix_norm", x), ord=ord, keepdims=keepdims, axis=(-2, -1))
 
@@ -961,6 +1019,10 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     The first `ind` axes are those of the results of the map, the others those of its arguments; both have one number of
     elements. `ind` is static.
+
+    Example:
+      >>> jnp.linalg.tensorinv(jnp.eye(6).reshape(6, 2, 3), ind=1).shape
+      (2, 3, 6)
     """
     (a,) = arrays("jnp.linalg.tensorinv", a)
     shape, ind = typeof(a).shape, operator.index(ind)
@@ -979,6 +1041,11 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
     """Solves `tensordot(a, x, x.ndim) = b` for `x`.
 
     The first axes of `a` have the shape of `b`. `axes` are axes of `a` to move to its end first.
+
+    Example:
+      >>> jnp.linalg.tensorsolve(2 * jnp.eye(4).reshape(4, 2, 2), jnp.arange(4.0))
+      Array([[0. , 0.5],
+             [1. , 1.5]], dtype=float32)
     """
     a, b = arrays("jnp.linalg.tensorsolve", a, b)
     if axes is not None:

@@ -75,6 +75,10 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
 
     The values are taken in order and repeated if there are too few. `inplace` must be false, unlike NumPy's default,
     since arrays are immutable.
+
+    Example:
+      >>> jnp.place(jnp.arange(4), jnp.array([False, True, False, True]), jnp.array([8, 9]), inplace=False)
+      Array([0, 8, 2, 9], dtype=int32)
     """
     arr, mask, vals = values("place", arr, mask, vals)
     _check_copies("place", inplace)
@@ -144,6 +148,11 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: 
 
     `inplace` must be false, unlike NumPy's default, since arrays are immutable. `wrap` must be false. `val` is a
     number, or a vector that is repeated if it is too short.
+
+    Example:
+      >>> jnp.fill_diagonal(jnp.zeros((2, 2)), 1, inplace=False)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     _check_copies("fill_diagonal", inplace, NotImplementedError)
     if wrap:
@@ -169,6 +178,10 @@ def choose(
 
     Arrays broadcast with `a`. An index out of bounds is an error in mode "raise"; "wrap" takes it modulo the number of
     arrays and "clip" limits it. A traced `a` needs one of these. `out` must be `None`.
+
+    Example:
+      >>> jnp.choose(jnp.array([0, 1]), [jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([1, 4], dtype=int32)
     """
     check_out("choose", out)
     a, *options = values("choose", a, *choices)
@@ -196,6 +209,10 @@ def piecewise(x: ArrayLike, condlist: Array | Sequence[ArrayLike], funclist: lis
     The first condition that is true decides; one more function than conditions is the default, else 0. Unlike in NumPy,
     functions take scalars and are mapped over all elements by `vmap`; hence each is computed for all elements. Further
     arguments are passed to them.
+
+    Example:
+      >>> jnp.piecewise(jnp.array([-2.0, 3.0]), [jnp.array([True, False])], [0.0, lambda x: x**2])
+      Array([0., 9.], dtype=float32)
     """
     (x,) = values("piecewise", x)
     count, functions = len(condlist), list(funclist)
@@ -231,6 +248,10 @@ def apply_along_axis(func1d: Callable, axis: int, arr: ArrayLike, *args: Any, **
 
     Further arguments are passed to it. It is mapped by `vmap`, hence must be traceable. Its results have any rank and
     replace the axis.
+
+    Example:
+      >>> jnp.apply_along_axis(jnp.sum, 1, jnp.array([[1, 2], [3, 4]]))
+      Array([3, 7], dtype=int32)
     """
     arr = value("apply_along_axis", arr)
     axis = dims.canonical_axis(axis, arr.ndim)
@@ -249,6 +270,10 @@ def apply_over_axes(func: Callable, a: ArrayLike, axes: Sequence[int]) -> Array:
     """Calls a function of an array and an axis for one axis after another.
 
     Its result must have the rank of the array, or a rank smaller by 1; the axis is then put back with length 1.
+
+    Example:
+      >>> jnp.apply_over_axes(jnp.sum, jnp.ones((2, 3, 4)), [0, 2]).shape
+      (1, 3, 1)
     """
     a = value("apply_over_axes", a)
     for axis in axes:

@@ -41,6 +41,10 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Adds two polynomials that are given by their coefficients, the highest power first.
 
     Leading zeros of the result stay. Arguments are vectors, and not objects such as `numpy.poly1d`.
+
+    Example:
+      >>> jnp.polyadd(jnp.array([1, 2]), jnp.array([3]))
+      Array([1, 5], dtype=int32)
     """
     a1, a2 = map(asarray, promote_dtypes(*arrays("polyadd", a1, a2)))
     if not a1.ndim or not a2.ndim:
@@ -54,6 +58,10 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Subtracts two polynomials that are given by their coefficients, the highest power first.
 
     Leading zeros of the result stay. Arguments are vectors, and not objects such as `numpy.poly1d`.
+
+    Example:
+      >>> jnp.polysub(jnp.array([1, 2]), jnp.array([3]))
+      Array([ 1, -1], dtype=int32)
     """
     a1, a2 = promote_dtypes(*arrays("polysub", a1, a2))
     return polyadd(a1, ufuncs.negative(a2))
@@ -63,6 +71,10 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
     """Multiplies two polynomials that are given by their coefficients, the highest power first.
 
     Leading zeros of the arguments stay unless `trim_leading_zeros`, which needs concrete values.
+
+    Example:
+      >>> jnp.polymul(jnp.array([1, 1]), jnp.array([1, -1]))
+      Array([ 1.,  0., -1.], dtype=float32)
     """
     factors = _inexact("polymul", a1, a2)
     if trim_leading_zeros:
@@ -76,6 +88,10 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 
     Returns a pair: quotient and remainder. The remainder is as long as `u` unless `trim_leading_zeros`, which needs
     concrete values.
+
+    Example:
+      >>> jnp.polydiv(jnp.array([1, 0, -1]), jnp.array([1, 1]))
+      (Array([ 1., -1.], dtype=float32), Array([0., 0., 0.], dtype=float32))
     """
     u, v = _inexact("polydiv", u, v)
     n = _length("polydiv", v)
@@ -122,6 +138,10 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Computes the coefficients of a derivative of a polynomial, the highest power first.
 
     `m` is the order of the derivative, a static integer. Raises ValueError if it is negative.
+
+    Example:
+      >>> jnp.polyder(jnp.array([1, 2, 3]))
+      Array([2., 2.], dtype=float32)
     """
     (p,) = _inexact("polyder", p)
     m = operator.index(m)
@@ -139,6 +159,10 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
 
     `m` is how often to integrate, a static integer, and `k` the constants, one for all or one for each time. Raises
     ValueError if `m` is negative, or for another number of constants.
+
+    Example:
+      >>> jnp.polyint(jnp.array([2, 2]), k=5)
+      Array([1., 2., 5.], dtype=float32)
     """
     p, k = _inexact("polyint", p, 0 if k is None else k)
     m = operator.index(m)
@@ -164,6 +188,10 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     """Returns the coefficients of the polynomial with given roots, the highest power first.
 
     The highest coefficient is 1. A square matrix stands in for its eigenvalues, and the result is complex then.
+
+    Example:
+      >>> jnp.poly(jnp.array([1.0, 2.0]))
+      Array([ 1., -3.,  2.], dtype=float32)
     """
     (zs,) = _inexact("poly", seq_of_zeros)
     zs = shaping.atleast_1d(zs)

@@ -209,6 +209,10 @@ def _function(name: str, skips_nan: bool) -> Callable:
         `q` are probabilities from 0 to 1, which may be traced; their axes come first in the result. `method` is
         "linear", "lower", "higher", "midpoint" or "nearest", fewer than in NumPy, or "inverted_cdf", which `weights`
         need. {nan} `overwrite_input` and `out` are not supported.
+
+        Example:
+          >>> jnp.{prefix}quantile(jnp.array({numbers}), 0.25)
+          Array(1.5, dtype=float32)
         """
         operands = arrays(name, a, q, *(() if weights is None else (weights,)))
         if overwrite_input or out is not None:
@@ -219,8 +223,11 @@ def _function(name: str, skips_nan: bool) -> Callable:
 
 
 _TEXTS = (
-    dict(which="elements", nan="NaN gives NaN."),
-    dict(which="the elements that are not NaN", nan="The result is NaN where all elements are."),
+    dict(which="elements", nan="NaN gives NaN.", prefix="", numbers="[3.0, 1.0, 2.0]"),
+    dict(
+        **dict(which="the elements that are not NaN", nan="The result is NaN where all elements are."),
+        **dict(prefix="nan", numbers="[3.0, 1.0, jnp.nan, 2.0]"),
+    ),
 )
 
 
@@ -249,6 +256,10 @@ def percentile(
 
     `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
     `quantile`. `out_sharding` is the sharding of the result.
+
+    Example:
+      >>> jnp.percentile(jnp.arange(5.0), 25)
+      Array(1., dtype=float32)
     """
     a, q = arrays("percentile", a, q)
     compute = lambda a, q: quantile(a, q, axis, out, overwrite_input, method, keepdims, weights=weights)  # noqa: E731
@@ -274,6 +285,10 @@ def nanpercentile(
 
     `q` are numbers from 0 to 100, which may be traced. `method`, `weights` and the unsupported arguments are those of
     `nanquantile`.
+
+    Example:
+      >>> jnp.nanpercentile(jnp.array([1.0, jnp.nan, 3.0]), 50)
+      Array(2., dtype=float32)
     """
     a, q = arrays("nanpercentile", a, q)
     return nanquantile(a, _hundredths(q), axis, out, overwrite_input, method, keepdims, weights=weights)
@@ -291,6 +306,10 @@ def _median(name: str, find: Callable) -> Callable:
 
         Of an even number of elements it is the mean of the middle two. {nan} Integers become floats. `axis` is static.
         `overwrite_input` and `out` are not supported.
+
+        Example:
+          >>> jnp.{prefix}median(jnp.array({numbers}))
+          Array(2., dtype=float32)
         """
         (a,) = arrays(name, a)
         return find(a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
@@ -387,6 +406,10 @@ def histogram_bin_edges(
 
     `bins` is their number, static, or a vector of the edges themselves; names of rules are not supported. `range` is a
     pair of ends, by default the least and the largest element. `weights` have no effect.
+
+    Example:
+      >>> jnp.histogram_bin_edges(jnp.array([0.0, 4.0]), bins=4)
+      Array([0., 1., 2., 3., 4.], dtype=float32)
     """
     if isinstance(bins, str):
         raise NotImplementedError("histogram_bin_edges: string values for `bins` are not implemented.")
@@ -453,8 +476,13 @@ def histogram2d(
 ) -> tuple[Any, Any, Any]:
     """Counts the points of a plane in each of a grid of bins.
 
-    Returns the counts as floats, and the edges of the bins in both dimensions. `bins` is a number, a vector of edges,
+    Returns the counts, and the edges of the bins in both dimensions. `bins` is a number, a vector of edges,
     or a pair of these. `weights` are added up instead of ones. With `density` the integral of the result is 1.
+
+    Example:
+      >>> jnp.histogram2d(jnp.array([0.0, 1.0]), jnp.array([0.0, 1.0]), bins=2)[0]
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
     """
     x, y = arrays("histogram2d", x, y)
     if _length(bins, 1) not in (1, 2):
@@ -480,9 +508,13 @@ def histogramdd(
 ) -> tuple[Any, list]:
     """Counts the points in each of a grid of bins in any number of dimensions.
 
-    Each row of `sample` is a point. Returns the counts as floats, and a list of the edges of the bins in each
-    dimension. `bins` is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is not a
-    sample.
+    Each row of `sample` is a point. Returns the counts, and a list of the edges of the bins in each dimension. `bins`
+    is a number, or a list of numbers and vectors of edges. Unlike in NumPy a list of arrays is not a sample.
+
+    Example:
+      >>> jnp.histogramdd(jnp.array([[0.0, 0.0], [1.0, 1.0]]), bins=2)[0]
+      Array([[1, 0],
+             [0, 1]], dtype=int32)
     """
     sample, *counted = arrays("histogramdd", sample, *(() if weights is None else (weights,)))
     (sample,) = promote_dtypes_inexact(sample)

@@ -204,15 +204,8 @@ def linspace(
         raise ValueError(f"linspace: Number of samples, {num}, must be non-negative.")
     start, stop = creation.arraylike("linspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "linspace")
-    samples = _linspace(
-        start,
-        stop,
-        num,
-        bool(endpoint),
-        bool(retstep),
-        dtype,
-        operator.index(creation.concrete(axis, "linspace", "axis")),
-    )
+    axis = operator.index(creation.concrete(axis, "linspace", "axis"))
+    samples = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, axis)
     return (creation.placed(samples[0], device), samples[1]) if retstep else creation.placed(samples, device)
 
 
@@ -306,6 +299,10 @@ def geomspace(
     The first is `start` and the last `stop`, which is left out unless `endpoint`. Both must have one sign, and may be
     arrays that broadcast, with the sequences along `axis`. `num` is static. The dtype is by default the floating one
     that the arguments promote to.
+
+    Example:
+      >>> jnp.geomspace(1, 8, 4).round(3)
+      Array([1., 2., 4., 8.], dtype=float32)
     """
     num = operator.index(creation.concrete(num, "geomspace", "num"))
     start, stop = creation.arraylike("geomspace", start, stop)
@@ -408,6 +405,11 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
 
     It has `N` rows and `M` columns, by default `N`; both are static. `k` is the diagonal: above the main one if
     positive. The dtype is by default the default floating dtype.
+
+    Example:
+      >>> jnp.tri(2, 3)
+      Array([[1., 0., 0.],
+             [1., 1., 0.]], dtype=float32)
     """
     dtype = dtypes.requested_dtype(dtype, "tri", np.float32)
     return convert(_lower_mask(dims.canonical_dim(N), dims.canonical_dim(N if M is None else M), k), dtype)
@@ -511,6 +513,11 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
 
     `dimensions` is the shape of the grid, and static. The result has shape `(rank, *dimensions)`; with `sparse` it is a
     tuple of arrays whose other axes have length 1. The dtype is by default the default integer dtype.
+
+    Example:
+      >>> jnp.indices((2, 2))[0]
+      Array([[0, 0],
+             [1, 1]], dtype=int32)
     """
     dtype = dtypes.requested_dtype(dtype, "indices", int)
     shape = dims.canonical_shape(dimensions)
@@ -525,6 +532,11 @@ def fromfunction(function: Callable, shape: Any, *, dtype: DTypeLike = float, **
 
     Unlike in NumPy, `function` gets scalars and is mapped over the indices by `vmap`; hence it must be traceable.
     Further keyword arguments are passed to it. `dtype` is that of the indices.
+
+    Example:
+      >>> jnp.fromfunction(lambda i, j: i + j, (2, 2))
+      Array([[0., 1.],
+             [1., 2.]], dtype=float32)
     """
     shape = dims.shape_of(shape)
 

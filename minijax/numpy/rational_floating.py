@@ -35,6 +35,10 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Computes greatest common divisors of integers.
 
     Arguments broadcast. The result is not negative, and 0 where both are 0. Raises ValueError for other than integers.
+
+    Example:
+      >>> jnp.gcd(jnp.array([12, 18]), 8)
+      Array([4, 2], dtype=int32)
     """
     x1, x2 = shaping.broadcast_arrays(*_integers("gcd", x1, x2))
     if not is_unsigned(x1):
@@ -60,6 +64,10 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Computes least common multiples of integers.
 
     Arguments broadcast. The result is not negative, and 0 where one is 0. Raises ValueError for other than integers.
+
+    Example:
+      >>> jnp.lcm(jnp.array([4, 6]), 10)
+      Array([20, 30], dtype=int32)
     """
     x1, x2 = _integers("lcm", x1, x2)
     if not is_unsigned(x1):
@@ -78,6 +86,10 @@ def frexp(x: ArrayLike, /) -> tuple[Any, Any]:
 
     Returns a pair: fractions whose absolute values are from 0.5 to 1, or 0, and integer exponents. Integers become
     floats. Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.frexp(jnp.array([1.0, 10.0]))
+      (Array([0.5  , 0.625], dtype=float32), Array([1, 4], dtype=int32))
     """
     if is_complex(x):
         raise TypeError("frexp does not support complex-valued inputs")
@@ -115,6 +127,10 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Arguments broadcast. Large exponents are added to those of the floats, without overflow on the way. Raises
     ValueError if `x2` is not an integer, or if `x1` is complex.
+
+    Example:
+      >>> jnp.ldexp(0.5, jnp.array([1, 4]))
+      Array([1., 8.], dtype=float32)
     """
     kinds = typeof(x1).dtype, typeof(x2).dtype
     exact = dtypes.issubdtype(kinds[1], np.integer) or kinds[1] == np.bool_
@@ -137,6 +153,10 @@ def modf(x: ArrayLike, /, out: None = None) -> tuple[Any, Any]:
     """Splits floats into fractional and integral parts, both with the sign of the argument.
 
     Returns a pair of arrays. `out` must be `None`. Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.modf(jnp.array([-1.5, 2.25]))
+      (Array([-0.5 ,  0.25], dtype=float32), Array([-1.,  2.], dtype=float32))
     """
     (x,) = promote_args_inexact("modf", x)
     check_out("modf", out)
@@ -149,6 +169,10 @@ def spacing(x: ArrayLike, /) -> Array:
     """Returns the distance from each float to the next one away from zero.
 
     It has the sign of the argument. Raises ValueError for complex numbers.
+
+    Example:
+      >>> float(jnp.spacing(1.0)) == float(jnp.finfo(jnp.float32).eps)
+      True
     """
     if is_complex(x):
         raise ValueError("jnp.spacing is not defined for complex inputs.")

@@ -388,6 +388,10 @@ def ptp(a: ArrayLike, axis: Axis = None, out: None = None, keepdims: bool = Fals
     """Computes the difference between the largest and the smallest element, of all or along axes.
 
     `axis` is static. `out` must be `None`.
+
+    Example:
+      >>> jnp.ptp(jnp.array([[1, 7], [5, 3]]), axis=1)
+      Array([6, 2], dtype=int32)
     """
     check_out("ptp", out)
     return _ptp(*arrays("ptp", a), axis=static_axis(axis), keepdims=keepdims)
@@ -766,6 +770,10 @@ def array_equiv(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Returns whether two arrays broadcast and have equal elements then.
 
     The result is a boolean scalar array.
+
+    Example:
+      >>> jnp.array_equiv(jnp.array([1, 1]), 1)
+      Array(True, dtype=bool)
     """
     return _array_equiv(_as_value(a1), _as_value(a2))
 
@@ -777,7 +785,7 @@ def _without_nan(a: Any, value: Any) -> Any:
     return choose(lax.ne(a, a), scalar_like(a, value), a)
 
 
-def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
+def _nan_total(name: str, reduce: Callable, unit: int, what: str, result: int) -> Callable:
     def function(
         a: ArrayLike,
         axis: Axis = None,
@@ -791,18 +799,21 @@ def _nan_total(name: str, reduce: Callable, unit: int, what: str) -> Callable:
 
         It is {unit} where all are NaN. `initial` is a scalar to start with, and `where` selects elements. `axis` and
         `dtype` are static. `out` must be `None`.
+
+        Example:
+          >>> jnp.{name}(jnp.array([2.0, jnp.nan, 3.0]))
+          Array({result}., dtype=float32)
         """
         check_out(name, out)
         (a,), where = arrays(name, a), checked_mask(name, where)
         dtype = dtypes.requested_dtype(dtype, "nanprod")  # jax names it for both
         return reduce(_without_nan(a, unit) if is_inexact(a) else a, axis, dtype, None, keepdims, initial, where)
 
-    return jitted(static=("axis", "dtype", "keepdims"))(
-        named(function, name, filled(function, dict(what=what, unit=unit)))
-    )
+    texts = dict(name=name, what=what, unit=unit, result=result)
+    return jitted(static=("axis", "dtype", "keepdims"))(named(function, name, filled(function, texts)))
 
 
-nansum, nanprod = _nan_total("nansum", sum, 0, "sum"), _nan_total("nanprod", prod, 1, "product")
+nansum, nanprod = _nan_total("nansum", sum, 0, "sum", 5), _nan_total("nanprod", prod, 1, "product", 6)
 
 
 def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
@@ -818,6 +829,10 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
 
         It is NaN where all elements are, without a warning. `initial` is a scalar to compare with too, and `where`
         selects elements. `axis` is static. `out` must be `None`.
+
+        Example:
+          >>> jnp.{name}(jnp.array([2.0, jnp.nan, 3.0]))
+          Array({result}., dtype=float32)
         """
         check_out(name, out)
         (a,), where = arrays(name, a), checked_mask(name, where)
@@ -829,7 +844,8 @@ def _nan_extremum(name: str, reduce: Callable, highest: bool) -> Callable:
             return extremum
         return choose(all(lax.ne(a, a), axis, keepdims=keepdims), const_like(a, np.nan), extremum)
 
-    doc = filled(function, dict(most="smallest" if highest else "largest"))
+    most, result = ("smallest", 2) if highest else ("largest", 3)
+    doc = filled(function, dict(name=name, most=most, result=result))
     return jitted(static=("axis", "keepdims"))(named(function, name, doc))
 
 
@@ -886,6 +902,10 @@ def nanvar(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
 
     Sums are divided by the number of elements less `ddof`; the result is NaN where this is not positive, without a
     warning. `where` selects elements, and `mean` is a known mean. `out` must be `None`.
+
+    Example:
+      >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0]))
+      Array(1., dtype=float32)
     """
     check_out("nanvar", out)
     (a,), where = arrays("nanvar", a), checked_mask("nanvar", where)
@@ -907,6 +927,10 @@ def nanstd(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out:
     """Computes the standard deviation of the elements that are not NaN, of all or along axes.
 
     It is the square root of `nanvar`, with the same arguments.
+
+    Example:
+      >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 3.0]))
+      Array(1., dtype=float32)
     """
     check_out("nanstd", out)
     where = checked_mask("nanstd", where)
@@ -1029,6 +1053,10 @@ def cumulative_sum(
 
     `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
     result starts with 0 and is longer by 1. Narrow integers are summed in the default integer dtype.
+
+    Example:
+      >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+      Array([0, 1, 3, 6], dtype=int32)
     """
     return _with_initial("cumulative_sum", x, axis, dtype, include_initial, _cumsum_promoted, 0)
 
@@ -1040,6 +1068,10 @@ def cumulative_prod(
 
     `axis` may be left out for a vector only; the argument of a scalar raises ValueError. With `include_initial` the
     result starts with 1 and is longer by 1. Unlike in `cumulative_sum`, integers keep their dtype.
+
+    Example:
+      >>> jnp.cumulative_prod(jnp.array([1, 2, 3]))
+      Array([1, 2, 6], dtype=int32)
     """
 
     def core(x, axis, dtype):

@@ -128,6 +128,10 @@ def unwrap(p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, perio
 
     Differences of at most `discont` are left as they are, by default half of the period. Derivatives are those of the
     identity.
+
+    Example:
+      >>> jnp.unwrap(jnp.array([1, 3, 1, 3]), period=2)
+      Array([1, 1, 1, 1], dtype=int32)
     """
     p = value("unwrap", p)
     if is_complex(p):
@@ -302,6 +306,11 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtyp
 
     Variables are the rows of `x`, and of `y` if given, or the columns unless `rowvar`. Coefficients are clipped to the
     interval from -1 to 1. `dtype` is that of the computation.
+
+    Example:
+      >>> jnp.corrcoef(jnp.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]))
+      Array([[ 1., -1.],
+             [-1.,  1.]], dtype=float32)
     """
     c = cov(x, y, rowvar, dtype=dtype)
     if not c.ndim:

@@ -52,6 +52,10 @@ def isscalar(element: Any) -> bool:
     """Returns whether a value is a scalar.
 
     Unlike in NumPy, this is true for every array of rank 0, including traced ones.
+
+    Example:
+      >>> jnp.isscalar(1.0), jnp.isscalar(jnp.ones(1))
+      (True, False)
     """
     if isinstance(element, Array | np.ndarray | np.generic) or offers_array(element):
         return np.ndim(unwrapped(element)) == 0

@@ -143,6 +143,10 @@ def sort_complex(a: ArrayLike) -> Array:
     """Sorts an array along its last axis, and returns complex numbers.
 
     They are ordered by their real, then by their imaginary parts.
+
+    Example:
+      >>> jnp.sort_complex(jnp.array([2, 1]))
+      Array([1.+0.j, 2.+0.j], dtype=complex64)
     """
     (a,) = arrays("sort_complex", a)
     ascending = lax_sort.sort(a, -1)
@@ -215,6 +219,10 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
     `kth` is one static integer. Indices of the smaller elements come first; those after them keep their order. It does
     not take `kind` and `order`.
+
+    Example:
+      >>> jnp.argpartition(jnp.array([5, 1, 4, 2, 3]), 2)
+      Array([1, 3, 4, 0, 2], dtype=int32)
     """
     a, kth = _partition_operand("argpartition", a, kth, axis)
     _, low = lax_sort.top_k(_order_reversed(a), kth + 1)

@@ -212,6 +212,10 @@ def unique_all(x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLik
 
     The result is a named tuple: `values`, `indices`, `inverse_indices`, `counts`. `size` and `fill_value` are those of
     `unique`.
+
+    Example:
+      >>> jnp.unique_all(jnp.array([3, 1, 3])).indices
+      Array([1, 0], dtype=int32)
     """
     return _UniqueAllResult(*_unique("unique_all", x, True, True, True, size=size, fill_value=fill_value))
 
@@ -222,6 +226,10 @@ def unique_counts(
     """Returns the sorted distinct elements and how often each occurs.
 
     The result is a named tuple: `values`, `counts`. `size` and `fill_value` are those of `unique`.
+
+    Example:
+      >>> jnp.unique_counts(jnp.array([3, 1, 3])).counts
+      Array([1, 2], dtype=int32)
     """
     return _UniqueCountsResult(*_unique("unique_counts", x, False, False, True, size=size, fill_value=fill_value))
 
@@ -232,6 +240,10 @@ def unique_inverse(
     """Returns the sorted distinct elements and the place of each element of `x` among them.
 
     The result is a named tuple: `values`, `inverse_indices`. `size` and `fill_value` are those of `unique`.
+
+    Example:
+      >>> jnp.unique_inverse(jnp.array([3, 1, 3])).inverse_indices
+      Array([1, 0, 1], dtype=int32)
     """
     return _UniqueInverseResult(*_unique("unique_inverse", x, False, True, size=size, fill_value=fill_value))
 
@@ -240,6 +252,10 @@ def unique_values(x: ArrayLike, /, *, size: int | None = None, fill_value: Array
     """Returns the sorted distinct elements of an array.
 
     `size` and `fill_value` are those of `unique`.
+
+    Example:
+      >>> jnp.unique_values(jnp.array([3, 1, 3]))
+      Array([1, 3], dtype=int32)
     """
     return _unique("unique_values", x, size=size, fill_value=fill_value)
 
@@ -300,6 +316,10 @@ def union1d(ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_val
 
     Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, the least
     element by default.
+
+    Example:
+      >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
+      Array([1, 2, 3], dtype=int32)
     """
     ar1, ar2 = values("union1d", ar1, ar2)
     size = _size("union1d", ar1, ar2, size=size)
@@ -323,6 +343,10 @@ def setdiff1d(
 
     Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, 0 by
     default.
+
+    Example:
+      >>> jnp.setdiff1d(jnp.array([3, 1, 2]), jnp.array([2]))
+      Array([1, 3], dtype=int32)
     """
     ar1, ar2 = values("setdiff1d", ar1, ar2)
     size = _size("setdiff1d", ar1, ar2, size=size)
@@ -398,6 +422,10 @@ def setxor1d(
 
     Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`, the least
     element by default.
+
+    Example:
+      >>> jnp.setxor1d(jnp.array([3, 1]), jnp.array([2, 3]))
+      Array([1, 2], dtype=int32)
     """
     ar1, ar2 = promote_dtypes(*(shaping.ravel(x) for x in values("setxor1d", ar1, ar2)))
     size = _size("setxor1d", ar1, ar2, size=size)

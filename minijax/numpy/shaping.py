@@ -62,7 +62,8 @@ def reshape(
       An array of this shape and the dtype of `a`.
 
     Raises:
-      TypeError: if the sizes differ, or if a dimension is traced.
+      TypeError: if the sizes differ (ValueError if `a` is NumPy's), or if a dimension is traced.
+      ValueError: for an unknown order.
       NotImplementedError: for the order "A".
 
     Differences from NumPy:
@@ -137,8 +138,8 @@ def _quotient(total: Any, known: Any, have: tuple, sizes: tuple, error: type[Exc
 def ravel(a: ArrayLike, order: str = "C", *, out_sharding: Any = None) -> Array:
     """Flattens an array to a vector.
 
-    `order` is "C", where the last axis changes fastest, or "F", where the first does. `out_sharding` is the sharding of
-    the result. The result is never a view.
+    `order` is "C", where the last axis changes fastest, or "F", where the first does; "K" raises NotImplementedError.
+    `out_sharding` is the sharding of the result, which is never a view.
 
     Example:
       >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
@@ -186,6 +187,10 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     """Permutes the axes of an array.
 
     It is `transpose` under the name of the array API standard; `axes` must be given.
+
+    Example:
+      >>> jnp.permute_dims(jnp.ones((2, 3, 4)), (1, 2, 0)).shape
+      (3, 4, 2)
     """
     return transpose(value("permute_dims", a), axes)
 
@@ -194,6 +199,10 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     """Exchanges the last two axes of an array.
 
     Raises ValueError if the rank is less than 2. `x.mT` is the same.
+
+    Example:
+      >>> jnp.matrix_transpose(jnp.ones((2, 3, 4))).shape
+      (2, 4, 3)
     """
     x = value("matrix_transpose", x)
     if x.ndim < 2:
@@ -244,7 +253,8 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
       An array with the axes in their new order. It is never a view.
 
     Raises:
-      ValueError: if axes are out of bounds or repeated, or if the numbers of axes and of places differ.
+      ValueError: if axes are out of bounds, or if the numbers of axes and of places differ.
+      TypeError: if axes or places are repeated.
 
     See also: `jax.numpy.swapaxes`, `jax.numpy.transpose`.
 
@@ -271,6 +281,10 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Moves an axis before another one.
 
     `start` is the place before which it goes, in the array as it was. `moveaxis` is easier to read.
+
+    Example:
+      >>> jnp.rollaxis(jnp.ones((2, 3, 4)), 2).shape
+      (4, 2, 3)
     """
     a = value("rollaxis", a)
     i, to = dims.canonical_axis(axis, a.ndim), operator.index(start)
@@ -432,12 +446,19 @@ def _at_least(name: str, place: Any, where: str = "", calls_itself: bool = False
         """Adds axes of length 1 to arrays, up to a rank of {rank}{where}.
 
         One array gives an array, several give a list.
+
+        Example:
+          >>> jnp.{name}(jnp.array(2.0)).shape, jnp.{name}(jnp.ones(3)).shape
+          {shapes}
         """
         if len(arys) == 1:
             return place(value(name, arys[0]))
         return [jitted_atleast(x) if calls_itself else place(value(name, x)) for x in arys]
 
-    jitted_atleast = jitted()(named(atleast, name, filled(atleast, dict(rank=name[-2], where=where))))
+    rank = int(name[-2])
+    shapes = (1,) * rank, ((3,), (1, 3), (1, 3, 1))[rank - 1]
+    doc = filled(atleast, dict(name=name, rank=rank, where=where, shapes=shapes))
+    jitted_atleast = jitted()(named(atleast, name, doc))
     return jitted_atleast
 
 
@@ -599,6 +620,11 @@ def fliplr(m: ArrayLike) -> Array:
     """Reverses the order of elements along axis 1.
 
     Raises ValueError for arrays of rank less than 2.
+
+    Example:
+      >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 1],
+             [4, 3]], dtype=int32)
     """
     return flip(m, 1)
 
@@ -607,6 +633,11 @@ def flipud(m: ArrayLike) -> Array:
     """Reverses the order of elements along axis 0.
 
     Raises ValueError for scalars.
+
+    Example:
+      >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+      Array([[3, 4],
+             [1, 2]], dtype=int32)
     """
     return flip(m, 0)
 
@@ -617,6 +648,11 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
     `k` is the number of turns, from the first axis towards the second, and static. Raises ValueError unless `axes` are
     two different axes.
+
+    Example:
+      >>> jnp.rot90(jnp.array([[1, 2], [3, 4]]))
+      Array([[2, 4],
+             [1, 3]], dtype=int32)
     """
     m = value("rot90", m)
     if m.ndim < 2:
@@ -637,6 +673,11 @@ def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """Gives an array another shape, repeating or leaving out elements.
 
     Elements are taken in order and repeated if there are too few; an array without elements gives zeros.
+
+    Example:
+      >>> jnp.resize(jnp.array([1, 2, 3]), (2, 2))
+      Array([[1, 2],
+             [3, 1]], dtype=int32)
     """
     shape = dims.shape_of(new_shape)
     if any(n < 0 for n in shape):
@@ -743,6 +784,10 @@ def concat(arrays: Sequence[ArrayLike], /, *, axis: int | None = 0) -> Array:
 
     It is `concatenate` under the name of the array API standard, where `axis` is a keyword. For `None` the arrays are
     flattened.
+
+    Example:
+      >>> jnp.concat([jnp.array([1, 2]), jnp.array([3])])
+      Array([1, 2, 3], dtype=int32)
     """
     check_arraylike("concat", *arrays)
     return concatenate(arrays, axis)
@@ -837,6 +882,11 @@ def dstack(tup: np.ndarray | Array | Sequence[ArrayLike], dtype: DTypeLike | Non
     """Joins arrays along axis 2, after giving each a rank of at least 3.
 
     `tup` is a sequence of arrays, or an array whose first axis counts them. `dtype` is that of the result.
+
+    Example:
+      >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[[1, 3],
+              [2, 4]]], dtype=int32)
     """
     return concatenate(_with_min_ranks(atleast_3d, tup)[0], 2, dtype)
 
@@ -845,6 +895,11 @@ def column_stack(tup: np.ndarray | Array | Sequence[ArrayLike]) -> Array:
     """Joins vectors as the columns of a matrix; matrices are joined along their columns.
 
     The dtype is the one that all promote to.
+
+    Example:
+      >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([3, 4])])
+      Array([[1, 3],
+             [2, 4]], dtype=int32)
     """
     if isinstance(tup, np.ndarray | Array):
         x = asarray(tup)
@@ -967,6 +1022,10 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     """Divides an array along axis 1, or a vector along axis 0.
 
     Takes the other arguments of `split`, and returns a list of arrays.
+
+    Example:
+      >>> jnp.hsplit(jnp.arange(4), 2)
+      [Array([0, 1], dtype=int32), Array([2, 3], dtype=int32)]
     """
     (ary,) = arrays("hsplit", ary)
     return _split("hsplit", ary, indices_or_sections, 0 if typeof(ary).ndim == 1 else 1, True)
@@ -976,6 +1035,10 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     """Divides an array along axis 0.
 
     Takes the other arguments of `split`, and returns a list of arrays.
+
+    Example:
+      >>> [x.shape for x in jnp.vsplit(jnp.ones((4, 2)), 2)]
+      [(2, 2), (2, 2)]
     """
     return _split("vsplit", ary, indices_or_sections, 0, True)
 
@@ -984,6 +1047,10 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     """Divides an array along axis 2.
 
     Takes the other arguments of `split`, and returns a list of arrays.
+
+    Example:
+      >>> [x.shape for x in jnp.dsplit(jnp.ones((2, 2, 4)), [1])]
+      [(2, 2, 1), (2, 2, 3)]
     """
     return _split("dsplit", ary, indices_or_sections, 2, True)
 
@@ -993,6 +1060,10 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Divides an array along an axis into a tuple of arrays without this axis.
 
     Raises ValueError for scalars.
+
+    Example:
+      >>> jnp.unstack(jnp.array([[1, 2], [3, 4]]))
+      (Array([1, 2], dtype=int32), Array([3, 4], dtype=int32))
     """
     x = value("unstack", x)
     if x.ndim == 0:
@@ -1052,6 +1123,10 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike
     """Computes differences of neighboring elements of a flattened array.
 
     `to_begin` and `to_end` are values to put before and after them, converted to the dtype of `ary`.
+
+    Example:
+      >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_begin=0)
+      Array([0, 3, 5], dtype=int32)
     """
     flat = ravel(ary)
     differences = lax.sub(flat[1:], flat[:-1])
@@ -1067,6 +1142,12 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     """Makes a Vandermonde matrix, whose columns are powers of a vector.
 
     It has `N` columns, by default as many as rows. Powers descend unless `increasing`. The dtype is that of `x`.
+
+    Example:
+      >>> jnp.vander(jnp.array([1, 2, 3]), 3)
+      Array([[1, 1, 1],
+             [4, 2, 1],
+             [9, 3, 1]], dtype=int32)
     """
     x = value("vander", x)
     if x.ndim != 1:

@@ -90,6 +90,10 @@ def correlate(
     `mode` is "valid" (the default), "same" or "full". Integers become floats. `precision` is that of the
     multiplications, and `preferred_element_type` the dtype of the sums. Raises ValueError for other ranks and for
     vectors without elements.
+
+    Example:
+      >>> jnp.correlate(jnp.array([1, 2, 3]), jnp.array([1, 1]))
+      Array([3., 5.], dtype=float32)
     """
     return _conv(*_checked("correlate", a, v, mode), mode, "correlate", precision, preferred_element_type)
 
@@ -111,6 +115,10 @@ def bartlett(M: int) -> Array:
     """Returns the Bartlett window, a triangle of `M` points that is zero at both ends.
 
     `M` is static. The result has the default floating dtype.
+
+    Example:
+      >>> jnp.bartlett(5)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return _window("bartlett", lambda n, size: 1 - ufuncs.absolute(2 * n + 1 - size) / (size - 1), M)
 
@@ -119,6 +127,10 @@ def blackman(M: int) -> Array:
     """Returns the Blackman window of `M` points, a sum of three cosines.
 
     `M` is static. The result has the default floating dtype.
+
+    Example:
+      >>> jnp.blackman(5).round(3)
+      Array([-0.  ,  0.34,  1.  ,  0.34, -0.  ], dtype=float32)
     """
     return _window("blackman", lambda *n: 0.42 - 0.5 * _cosine(2, *n) + 0.08 * _cosine(4, *n), M)
 
@@ -127,6 +139,10 @@ def hamming(M: int) -> Array:
     """Returns the Hamming window of `M` points, a raised cosine that does not reach zero.
 
     `M` is static. The result has the default floating dtype.
+
+    Example:
+      >>> jnp.hamming(5).round(3)
+      Array([0.08000001, 0.54      , 1.        , 0.54      , 0.08000001],      dtype=float32)
     """
     return _window("hamming", lambda *n: 0.54 - 0.46 * _cosine(2, *n), M)
 
@@ -135,6 +151,10 @@ def hanning(M: int) -> Array:
     """Returns the Hann window of `M` points, a raised cosine that is zero at both ends.
 
     `M` is static. The result has the default floating dtype.
+
+    Example:
+      >>> jnp.hanning(5).round(3)
+      Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
     """
     return _window("hanning", lambda *n: 0.5 * (1 - _cosine(2, *n)), M)
 
@@ -149,5 +169,9 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
 
     `M` is static. `beta` is the shape parameter, which may be traced: the larger, the narrower. The result has the
     default floating dtype.
+
+    Example:
+      >>> jnp.kaiser(5, 0.0)
+      Array([1., 1., 1., 1., 1.], dtype=float32)
     """
     return _window("kaiser", _kaiser, M, beta)

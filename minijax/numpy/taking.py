@@ -212,10 +212,8 @@ def marked(x: Any, num_classes: int, *, dtype: Any, axis: int) -> Any:
     """One-hot vectors along a new axis; all zeros for an index out of bounds."""
     x = value("one_hot", x)
     at = dims.canonical_axis(axis, x.ndim + 1)
-    shape, split = (
-        tuple(num_classes if i == at else 1 for i in range(x.ndim + 1)),
-        sharding.cotangent_sharding(typeof(x)),
-    )
+    shape = tuple(num_classes if i == at else 1 for i in range(x.ndim + 1))
+    split = sharding.cotangent_sharding(typeof(x))
     whole = split.update(spec=P(*[None] * len(shape))) if split is not None and split.mesh.explicit_axes else None
     column = moving.expand_dims(x, (at,))
     return convert(equal(column, counting.broadcasted_iota(x.dtype, shape, at, out_sharding=whole)), dtype)
@@ -235,6 +233,11 @@ def put_along_axis(
 
     `inplace` must be false, unlike NumPy's default, since arrays are immutable. `mode` is what happens to indices out
     of bounds: "drop" (the default) ignores them, "clip" takes the first or last one.
+
+    Example:
+      >>> jnp.put_along_axis(jnp.zeros((2, 2)), jnp.array([[0], [1]]), 1, axis=1, inplace=False)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     if inplace:
         raise ValueError("jax.numpy.put_along_axis cannot modify arrays in-place: pass inplace=False instead")
@@ -259,6 +262,11 @@ def ix_(*args: ArrayLike) -> tuple[Array, ...]:
 
     Vector `i` gets its elements along axis `i`, and the arrays broadcast when they index. Vectors of booleans stand in
     for the indices at which they are true and must be concrete.
+
+    Example:
+      >>> jnp.ix_(jnp.array([0, 1]), jnp.array([2]))
+      (Array([[0],
+             [1]], dtype=int32), Array([[2]], dtype=int32))
     """
     places = []
     for i, x in enumerate(values("ix", *args)):
@@ -350,6 +358,11 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Makes a matrix with the elements of a flattened array on a diagonal.
 
     `k` is the diagonal, which is static: above the main one if positive.
+
+    Example:
+      >>> jnp.diagflat(jnp.array([1, 2]))
+      Array([[1, 0],
+             [0, 2]], dtype=int32)
     """
     v = shaping.ravel(value("diagflat", v))
     size, n = v.size, v.size + abs(k)
@@ -396,6 +409,10 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
     They are a pair of vectors, of rows and of columns. `k` is the first diagonal that belongs to the triangle. All
     arguments are static.
+
+    Example:
+      >>> jnp.triu_indices(2)
+      (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     m = n if m is None else m
     return nonzero(ranges.triu(creation.ones((n, m)), k), size=_lower_size(m, n, -k))
@@ -643,6 +660,10 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
 
     `trim` is "f" for the front, "b" for the back or "fb" for both. `axis` is one axis or a sequence, by default all.
     The values must be concrete, since the shape of the result depends on them.
+
+    Example:
+      >>> jnp.trim_zeros(jnp.array([0, 1, 2, 0]))
+      Array([1, 2], dtype=int32)
     """
     a = value("trim_zeros", filt)
     nonzeros = np.argwhere(known("trim_zeros", a))
@@ -658,6 +679,10 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fi
     """Takes the elements of an array where a condition is true, as a vector.
 
     Under `jit` the static `size` must be given, to which the result is truncated or padded with `fill_value`.
+
+    Example:
+      >>> jnp.extract(jnp.array([True, False, True]), jnp.arange(3))
+      Array([0, 2], dtype=int32)
     """
     return compress(shaping.ravel(condition), shaping.ravel(arr), size=size, fill_value=fill_value)
 
@@ -675,6 +700,10 @@ def compress(
 
     `condition` is a vector; for `axis=None` the array is flattened. Under `jit` the static `size` must be given, to
     which the result is truncated or padded with `fill_value`. `out` must be `None`.
+
+    Example:
+      >>> jnp.compress(jnp.array([True, False, True]), jnp.arange(3))
+      Array([0, 2], dtype=int32)
     """
     check_out("compress", out)
     condition, a = value("compress", condition), value("compress", a)

@@ -266,6 +266,11 @@ def frompyfunc(func: Callable, /, nin: int, nout: int, *, identity: Any = None) 
 
     `func` has `nin` arguments and `nout` results. Unlike in NumPy it must be traceable, and results are arrays of
     numbers. `identity` is the result of a reduction of no elements.
+
+    Example:
+      >>> total = jnp.frompyfunc(lambda x, y: x + 2 * y, 2, 1, identity=0)
+      >>> total.reduce(jnp.array([1, 2, 3]))
+      Array(12, dtype=int32)
     """
     return ufunc(func, nin, nout, identity=identity)
 

@@ -162,6 +162,10 @@ def fabs(x: ArrayLike, /) -> Array:
     """Computes absolute values of real numbers as floats, elementwise.
 
     Integers become floats. Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.fabs(jnp.array([-1, 2]))
+      Array([1., 2.], dtype=float32)
     """
     if is_complex(x):
         raise TypeError("ufunc 'fabs' does not support complex dtypes")
@@ -173,6 +177,10 @@ def fmod(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Computes the remainder of a division that rounds towards zero, elementwise.
 
     It has the sign of `x1`. For integers a division by 0 gives 0.
+
+    Example:
+      >>> jnp.fmod(jnp.array([7, -7]), 3)
+      Array([ 1, -1], dtype=int32)
     """
     if kind_of(dtypes_of(x1, x2)) is int:
         x2 = where(equal(x2, 0), structural.full_like(x2, 1), x2)
@@ -299,6 +307,10 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Computes `sqrt(x1 ** 2 + x2 ** 2)` without overflow, elementwise.
 
     Integers become floats. Raises ValueError for complex numbers.
+
+    Example:
+      >>> jnp.hypot(3.0, 4.0)
+      Array(5., dtype=float32, weak_type=True)
     """
     if is_complex(x1):
         raise ValueError(
@@ -320,6 +332,10 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns 0 for negative elements, 1 for positive ones and `x2` at zero.
 
     Integers become floats. NaN stays NaN.
+
+    Example:
+      >>> jnp.heaviside(jnp.array([-1.0, 0.0, 2.0]), 0.5)
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     x1, x2 = promote_dtypes_inexact(*arrays("heaviside", x1, x2))
     zero = const_like(x1, 0)
@@ -332,6 +348,10 @@ def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Returns the absolute values of `x1` with the signs of `x2`.
 
     Integers become floats. Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.copysign(jnp.array([1.0, 2.0]), -0.0)
+      Array([-1., -2.], dtype=float32)
     """
     if is_complex(x1):
         raise TypeError("copysign does not support complex-valued inputs")
@@ -367,6 +387,10 @@ def arccosh(x: ArrayLike, /) -> Array:
     """Computes the inverse of `cosh`, elementwise.
 
     Integers become floats. Real numbers less than 1 give NaN.
+
+    Example:
+      >>> jnp.arccosh(1.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     out = lax.acosh(x)
     if not is_complex(out):
@@ -413,7 +437,11 @@ def _to_even(x: Any) -> Any:
 def trunc(x: ArrayLike) -> Array:
     """Rounds towards zero, elementwise.
 
-    The dtype is that of the argument. Raises an error for complex numbers.
+    The dtype is that of the argument. Raises TypeError for complex numbers.
+
+    Example:
+      >>> jnp.trunc(jnp.array([-1.5, 1.5]))
+      Array([-1.,  1.], dtype=float32)
     """
     (x,) = arrays("trunc", x)
     if _is_whole(x):
@@ -426,6 +454,10 @@ def rint(x: ArrayLike, /) -> Array:
     """Rounds to the nearest integer, to the even one of two, elementwise.
 
     Integers become floats. Of complex numbers both parts are rounded.
+
+    Example:
+      >>> jnp.rint(jnp.array([0.5, 1.5]))
+      Array([0., 2.], dtype=float32)
     """
     if _is_whole(x):
         return convert(x, dtypes.default_float_dtype())
@@ -492,6 +524,10 @@ def around(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Rounds elements to a number of decimals.
 
     It is `round` under another name, with the same arguments.
+
+    Example:
+      >>> jnp.around(jnp.array([1.25, 2.75]), 1)
+      Array([1.2, 2.8], dtype=float32)
     """
     return round(a, decimals, out)
 
@@ -580,6 +616,10 @@ def signbit(x: ArrayLike, /) -> Array:
     """Returns whether the sign bit of each real number is set, also that of -0.0 and NaN.
 
     Raises ValueError for complex numbers.
+
+    Example:
+      >>> jnp.signbit(jnp.array([-0.0, 0.0, 1.0]))
+      Array([ True, False, False], dtype=bool)
     """
     dtype = typeof(x).dtype
     if kind_of(x) is bool:
@@ -823,6 +863,10 @@ def iscomplex(x: ArrayLike) -> Array:
     """Returns whether each element has an imaginary part that is not zero.
 
     It is false for real dtypes.
+
+    Example:
+      >>> jnp.iscomplex(jnp.array([1.0, 1j]))
+      Array([False,  True], dtype=bool)
     """
     part = imag(x)
     return lax.ne(part, const_like(part, 0))
@@ -833,6 +877,10 @@ def isreal(x: ArrayLike) -> Array:
     """Returns whether each element has an imaginary part of zero.
 
     It is true for real dtypes.
+
+    Example:
+      >>> jnp.isreal(jnp.array([1.0, 1j]))
+      Array([ True, False], dtype=bool)
     """
     part = imag(x)
     return lax.eq(part, const_like(part, 0))

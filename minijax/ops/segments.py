@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import documentation
 from minijax.base.dims import as_index
 from minijax.base.source import boundary
 from minijax.base.util import named
@@ -22,7 +23,9 @@ from minijax.primitives.sharding import named_sharding, with_auto_axes
 from minijax.run.arrays.array import Array, ArrayLike, ShardingLike
 
 
-def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], doc: str) -> Callable:
+def _segment(
+    name: str, method: str, reduce: Callable, start: Callable[[np.dtype], Any], what: str, result: list[int]
+) -> Callable:
     def function(
         data: ArrayLike,
         segment_ids: ArrayLike,
@@ -33,6 +36,15 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
         mode: GatherScatterMode | str | None = None,
         out_sharding: ShardingLike | None = None,
     ) -> Array:
+        """Computes {what} of the rows of `data` that have equal ids, at the index that the id gives.
+
+        `num_segments` is by default the largest id plus one; other ids are dropped, or handled as `mode` specifies.
+        With a `bucket_size`, buckets of that many ids are combined first.
+
+        Example:
+            >>> jax.ops.{name}(jnp.array([1, 2, 3]), jnp.array([0, 0, 1]))
+            Array({result}, dtype=int32)
+        """
         check_arraylike(name, data, segment_ids)
         # A NumPy array stays itself, so that several calls capture one constant.
         is_kept = isinstance(segment_ids, np.ndarray) and segment_ids.dtype.kind in "iu"
@@ -57,12 +69,7 @@ def _segment(name: str, method: str, reduce: Callable, start: Callable[[np.dtype
             raise NotImplementedError(f"{name}: only partial sums can be unreduced, got {out_sharding}")
         return with_auto_axes(name, combine, (initial, data, index), out_sharding)
 
-    explained = f"""Computes {doc} of the rows of `data` that have equal ids, at the index that the id gives.
-
-    `num_segments` is by default the largest id plus one; other ids are dropped, or handled as `mode` specifies.
-    With a `bucket_size`, buckets of that many ids are combined first.
-    """
-    return named(function, name, explained)
+    return named(function, name, documentation.filled(function, dict(name=name, what=what, result=result)))
 
 
 @boundary
@@ -75,7 +82,7 @@ def _count(name: str, ids: Any, num_segments: Any) -> int:
     return count
 
 
-segment_sum = _segment("segment_sum", "add", reductions.sum, lambda dtype: 0, "sums")
-segment_prod = _segment("segment_prod", "multiply", reductions.prod, lambda dtype: 1, "products")
-segment_max = _segment("segment_max", "max", reductions.max, lowest, "maxima")
-segment_min = _segment("segment_min", "min", reductions.min, lambda dtype: lowest(dtype, True), "minima")
+segment_sum = _segment("segment_sum", "add", reductions.sum, lambda dtype: 0, "sums", [3, 3])
+segment_prod = _segment("segment_prod", "multiply", reductions.prod, lambda dtype: 1, "products", [2, 3])
+segment_max = _segment("segment_max", "max", reductions.max, lowest, "maxima", [2, 3])
+segment_min = _segment("segment_min", "min", reductions.min, lambda dtype: lowest(dtype, True), "minima", [1, 3])

@@ -10,7 +10,7 @@ def rnn_abstract_eval(
     seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int, dropout: float,
     bidirectional: bool, cudnn_allow_tf32: bool,
 ) -> tuple[ShapedArray, ...]:  # fmt: skip
-    """The types of the outputs, last hidden and cell states, and the reserve space that the derivative reads.
+    """Returns the types of the outputs, last hidden and cell states, and the reserve space for the derivative.
 
     Raises AttributeError if no GPU plugin is installed, RuntimeError if its cuDNN does not load.
     """
@@ -28,7 +28,7 @@ def rnn_bwd_abstract_eval(
     seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int, dropout: float,
     bidirectional: bool, cudnn_allow_tf32: bool,
 ) -> tuple[ShapedArray, ...]:  # fmt: skip
-    """The types of the cotangents of inputs, hidden states, cell states and weights."""
+    """Returns the types of the cotangents of inputs, hidden states, cell states and weights."""
     return x_aval, h0_aval, c0_aval, w_aval
 
 

@@ -6,6 +6,7 @@ Large means of Poisson and binomial samples use W. Hörmann's transformed reject
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from math import ceil, log, prod
 from typing import Any
 
@@ -38,6 +39,17 @@ def _goes_on(i: Any, most: Any) -> Any:
     return convert_element_type(i, typeof(most).dtype) < most
 
 
+def _until_accepted(attempt: Callable, key: Any, shape: Shape, dtype: Any, most: Any, *parameters: Any) -> Any:
+    """The numbers that `attempt` accepts; its state is (attempts, numbers, whether they are accepted, key)."""
+
+    def goes_on(state):
+        i, _, is_accepted, _ = state
+        return (~is_accepted).any() & _goes_on(i, most)
+
+    start = filled(shape, -1, dtype), filled(shape, False, bool), key
+    return while_loop(goes_on, attempt, (0, *match_varying(start, (key, *parameters))))[1]
+
+
 # ---- Poisson numbers ---------------------------------------------------------------------------------
 
 
@@ -46,6 +58,11 @@ def poisson(key: ArrayLike, lam: ArrayLike, shape: Shape | None = None, dtype: D
     """Draws integers from the Poisson distribution of mean `lam`; -1 where `lam` is NaN.
 
     Raises NotImplementedError for keys of another implementation than threefry2x32.
+
+    Example:
+        >>> x = jax.random.poisson(jax.random.key(0), 3.0, (10_000,))
+        >>> bool(abs(x.mean() - 3) < 0.2)
+        True
     """
     implementation = typeof(key).dtype._impl.name
     if implementation != "threefry2x32":
@@ -112,12 +129,7 @@ def _poisson_rejection(key, lam, shape, dtype, most):
         count, is_accepted = ops.select(accept, count, accepted_count), is_accepted | accept
         return i + 1, count, is_accepted, key
 
-    def goes_on(state):
-        i, _, is_accepted, _ = state
-        return (~is_accepted).any() & _goes_on(i, most)
-
-    state = (0, *match_varying((filled(shape, -1, np.float32), filled(shape, False, bool), key), (key, lam)))
-    return convert_element_type(while_loop(goes_on, attempt, state)[1], dtype)
+    return convert_element_type(_until_accepted(attempt, key, shape, np.float32, most, lam), dtype)
 
 
 # ---- binomial numbers --------------------------------------------------------------------------------
@@ -126,7 +138,13 @@ def _poisson_rejection(key, lam, shape, dtype, most):
 def binomial(
     key: Array, n: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Draws numbers of successes in `n` trials of probability `p`, as floats; NaN where `n` or `p` is invalid."""
+    """Draws numbers of successes in `n` trials of probability `p`, as floats; NaN where `n` or `p` is invalid.
+
+    Example:
+        >>> x = jax.random.binomial(jax.random.key(0), 10, 0.5, (1000,))
+        >>> bool(jnp.all((0 <= x) & (x <= 10)))
+        True
+    """
     key, _ = single_key("binomial", key)
     check_arraylike("binomial", n, p)
     (p,) = promote_dtypes_inexact(p)
@@ -227,12 +245,7 @@ def _by_rejection(key, count, probability, shape, dtype, most):
         k, is_accepted = ops.select(accept, k, accepted_count), is_accepted | accept
         return i + 1, k, is_accepted, key
 
-    def goes_on(state):
-        i, _, is_accepted, _ = state
-        return (~is_accepted).any() & _goes_on(i, most)
-
-    state = (0, *match_varying((filled(shape, -1, dtype), filled(shape, False, bool), key), (key, count, probability)))
-    return while_loop(goes_on, attempt, state)[1]
+    return _until_accepted(attempt, key, shape, dtype, most, count, probability)
 
 
 def multinomial(
@@ -247,6 +260,11 @@ def multinomial(
     """Samples from the multinomial distribution of `n` trials; `unroll` is that of the scan over the outcomes.
 
     The last axis of `p`, and of `shape` if given, is that of the outcomes. `p` is normalized.
+
+    Example:
+        >>> x = jax.random.multinomial(jax.random.key(0), 10, jnp.array([0.5, 0.5]))
+        >>> float(x.sum())
+        10.0
     """
     key, _ = single_key("multinomial", key)
     check_arraylike("multinomial", n, p)
@@ -354,6 +372,7 @@ def choice(
 
     Raises:
         ValueError: If there are too few slices to draw from, or `p` has the wrong shape.
+        TypeError: If `shape` is not a sequence.
 
     See also: `jax.random.categorical`, `jax.random.permutation`.
 
@@ -477,6 +496,11 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None, dtype: D
     """Draws the number of trials up to the first success of probability `p`; `shape` defaults to that of `p`.
 
     Raises ValueError for a dtype that is not an integer dtype.
+
+    Example:
+        >>> x = jax.random.geometric(jax.random.key(0), 0.5, (1000,))
+        >>> bool(jnp.all(x >= 1))
+        True
     """
     (p,) = promote_dtypes_inexact(p)
     drawn = uniform(key, shape, typeof(p).dtype)

@@ -169,6 +169,11 @@ def wrap_key_data(key_bits_array: Array, *, impl: Any = None, dtype: Any = None)
     """Creates typed keys from their uint32 words; the inverse of `jax.random.key_data`.
 
     Raises TypeError if the words have another dtype, or another last axis than the generator needs.
+
+    Example:
+        >>> data = jax.random.key_data(jax.random.key(7))
+        >>> bool(jax.random.wrap_key_data(data) == jax.random.key(7))
+        True
     """
     impl = _impl_of("wrap_key_data", impl, dtype)
     random.check_words(key_bits_array, impl)
@@ -296,11 +301,22 @@ def key_data(keys: ArrayLike) -> Array:
 
 
 def key_impl(keys: ArrayLike) -> str | PRNGSpec:
-    """Returns the generator of keys: its name if it is registered, else a `PRNGSpec`."""
+    """Returns the generator of keys: its name if it is registered, else a `PRNGSpec`.
+
+    Example:
+        >>> jax.random.key_impl(jax.random.key(0))
+        'threefry2x32'
+    """
     impl = typeof(as_keys(keys)[0]).dtype._impl
     return impl.name if random.NAMED_IMPLS.get(impl.name) == impl else PRNGSpec(impl)
 
 
 def clone(key: Any) -> Array:
-    """Copies a key; the key-reuse checker counts the copy as unused."""
+    """Copies a key; the key-reuse checker counts the copy as unused.
+
+    Example:
+        >>> key = jax.random.key(7)
+        >>> bool(jax.random.clone(key) == key)
+        True
+    """
     return random.random_clone_p.bind(key)

@@ -237,7 +237,13 @@ def _bernoulli(key, p, shape, mode):
 
 @sampler(integer_dtype)
 def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws 1 and -1, each with probability 1/2."""
+    """Draws 1 and -1, each with probability 1/2.
+
+    Example:
+        >>> x = jax.random.rademacher(jax.random.key(0), (100,))
+        >>> bool(jnp.all(jnp.abs(x) == 1))
+        True
+    """
     flips = convert(bernoulli(key, 0.5, shape), dtype)
     return convert(2 * flips - 1, dtype)
 
@@ -306,7 +312,13 @@ def truncated_normal(
 
 @sampler()
 def exponential(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the exponential distribution of mean 1."""
+    """Draws numbers from the exponential distribution of mean 1.
+
+    Example:
+        >>> x = jax.random.exponential(jax.random.key(0), (10_000,))
+        >>> bool(jnp.all(x >= 0)), bool(abs(x.mean() - 1) < 0.1)
+        (True, True)
+    """
     return -ops.log1p(-uniform(key, shape, dtype))
 
 
@@ -315,6 +327,10 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, mo
     """Draws numbers from the Gumbel distribution.
 
     The modes `"high"` and `"highest"` reach further into its tail than `"low"`. Raises ValueError for other modes.
+
+    Example:
+        >>> jax.random.gumbel(jax.random.key(0), (2, 3)).shape
+        (2, 3)
     """
     shape, dtype = drawn_shape(shape), float_dtype("gumbel", dtype)
     if mode is None:
@@ -370,21 +386,39 @@ def _distance_from_end(words: Array) -> tuple[Array, Array]:
 
 @sampler()
 def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the Laplace distribution of location 0 and scale 1."""
+    """Draws numbers from the Laplace distribution of location 0 and scale 1.
+
+    Example:
+        >>> x = jax.random.laplace(jax.random.key(0), (10_000,))
+        >>> bool(abs(jnp.median(x)) < 0.1)
+        True
+    """
     drawn = uniform(key, shape, dtype, np.asarray(-1.0 + float(dtypes.finfo(dtype).epsneg), dtype)[()], 1.0)
     return ops.sign(drawn) * ops.log1p(-abs(drawn))
 
 
 @sampler()
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the logistic distribution of location 0 and scale 1."""
+    """Draws numbers from the logistic distribution of location 0 and scale 1.
+
+    Example:
+        >>> x = jax.random.logistic(jax.random.key(0), (10_000,))
+        >>> bool(abs(x.mean()) < 0.1)
+        True
+    """
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).tiny, dtype)[()], 1.0)
     return ops.log(drawn) - ops.log1p(-drawn)
 
 
 @sampler()
 def cauchy(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the Cauchy distribution of location 0 and scale 1."""
+    """Draws numbers from the Cauchy distribution of location 0 and scale 1.
+
+    Example:
+        >>> x = jax.random.cauchy(jax.random.key(0), (10_000,))
+        >>> bool(abs(jnp.median(x)) < 0.1)
+        True
+    """
     drawn = uniform(key, shape, dtype, np.asarray(dtypes.finfo(dtype).eps, dtype)[()], 1.0)
     return ops.tan(pi * (drawn - 0.5))
 
@@ -508,7 +542,12 @@ def gamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DType
 
 @takes_key
 def loggamma(key: ArrayLike, a: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Draws logarithms of gamma samples; accurate for small `a`, where the samples themselves underflow to zero."""
+    """Draws logarithms of gamma samples; accurate for small `a`, where the samples themselves underflow to zero.
+
+    Example:
+        >>> jax.random.loggamma(jax.random.key(0), 1e-3, (2,)).shape
+        (2,)
+    """
     return _gamma(key, a, optional_shape(shape), float_dtype("gamma", dtype), True)
 
 
@@ -525,7 +564,13 @@ def _gamma(key, a, shape, dtype, log_space):
 def beta(
     key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Draws numbers from the beta distribution; `shape` defaults to the common shape of `a` and `b`."""
+    """Draws numbers from the beta distribution; `shape` defaults to the common shape of `a` and `b`.
+
+    Example:
+        >>> x = jax.random.beta(jax.random.key(0), 2.0, 3.0, (1000,))
+        >>> bool(jnp.all((0 < x) & (x < 1)))
+        True
+    """
     a, b = convert_element_type(a, dtype), convert_element_type(b, dtype)
     first, second = split_in_two(key)
     a, b = jnp.broadcast_to(a, shape), jnp.broadcast_to(b, shape)
@@ -544,7 +589,13 @@ def _shape_before_vectors(name: str, shape: Any, alpha: Any) -> tuple[int, ...]:
 
 @sampler(shape_of=_shape_before_vectors)
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Draws vectors, along the last axis, from the Dirichlet distribution; `shape` is that of the other axes."""
+    """Draws vectors, along the last axis, from the Dirichlet distribution; `shape` is that of the other axes.
+
+    Example:
+        >>> x = jax.random.dirichlet(jax.random.key(0), jnp.ones(3))
+        >>> x.shape, bool(abs(x.sum() - 1) < 1e-5)
+        ((3,), True)
+    """
     log_samples = loggamma(key, convert_element_type(alpha, dtype), (*shape, typeof(alpha).shape[-1]), dtype)
     # Not nn.softmax: the derivative must not include that of the maximum.
     most = stop_gradient(jnp.max(log_samples, -1, keepdims=True, initial=-jnp.inf))
@@ -554,14 +605,25 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None, dtyp
 
 @sampler(casts=True)
 def chisquare(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the chi-square distribution of `df` degrees of freedom; `shape` defaults to that of `df`."""
+    """Draws numbers from the chi-square distribution of `df` degrees of freedom; `shape` defaults to that of `df`.
+
+    Example:
+        >>> x = jax.random.chisquare(jax.random.key(0), 3.0, (10_000,))
+        >>> bool(abs(x.mean() - 3) < 0.2)
+        True
+    """
     df = convert_element_type(df, dtype)
     return ops.exp(loggamma(key, df / 2, shape, dtype)) * 2
 
 
 @sampler(casts=True)
 def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from Student's t distribution of `df` degrees of freedom; `shape` defaults to that of `df`."""
+    """Draws numbers from Student's t distribution of `df` degrees of freedom; `shape` defaults to that of `df`.
+
+    Example:
+        >>> jax.random.t(jax.random.key(0), 4.0, (2,)).shape
+        (2,)
+    """
     df = convert_element_type(df, dtype)
     first, second = split_in_two(key)
     n = normal(first, shape, dtype)
@@ -573,7 +635,12 @@ def t(key: ArrayLike, df: ArrayLike, shape: Shape | None = None, dtype: DTypeLik
 def f(
     key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Draws numbers from the F distribution of `dfnum` and `dfden` degrees of freedom."""
+    """Draws numbers from the F distribution of `dfnum` and `dfden` degrees of freedom.
+
+    Example:
+        >>> jax.random.f(jax.random.key(0), 3.0, 4.0, (2,)).shape
+        (2,)
+    """
     dfden, dfnum = convert_element_type(dfden, dtype), convert_element_type(dfnum, dtype)
     key_den, key_num = split_in_two(key)
     num, den = chisquare(key_num, dfnum, shape, dtype), chisquare(key_den, dfden, shape, dtype)
@@ -582,7 +649,12 @@ def f(
 
 @sampler()
 def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the density proportional to exp(-|x|**p)."""
+    """Draws numbers from the density proportional to exp(-|x|**p).
+
+    Example:
+        >>> jax.random.generalized_normal(jax.random.key(0), 2.0, (2,)).shape
+        (2,)
+    """
     keys = split(key)
     g = gamma(keys[0], 1 / p, shape, dtype)
     r = rademacher(keys[1], shape, dtype)
@@ -591,7 +663,13 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
 
 @sampler(static=("d",))
 def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws points uniformly from the unit ball of the p-norm in `d` dimensions, the last axis (Barthe et al. 2005)."""
+    """Draws points uniformly from the unit ball of the p-norm in `d` dimensions, the last axis (Barthe et al. 2005).
+
+    Example:
+        >>> x = jax.random.ball(jax.random.key(0), 3, shape=(100,))
+        >>> x.shape, bool(jnp.all(jnp.linalg.norm(x, axis=1) <= 1))
+        ((100, 3), True)
+    """
     first, second = split_in_two(key)
     g = generalized_normal(first, p, (*shape, d), dtype)
     e = exponential(second, shape, dtype)
@@ -605,13 +683,25 @@ _ONE = np.float32(1.0)
 def lognormal(
     key: ArrayLike, sigma: ArrayLike = _ONE, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:
-    """Draws exp(sigma * z) for standard normal z; `shape` defaults to that of sigma."""
+    """Draws exp(sigma * z) for standard normal z; `shape` defaults to that of sigma.
+
+    Example:
+        >>> x = jax.random.lognormal(jax.random.key(0), shape=(1000,))
+        >>> bool(jnp.all(x > 0))
+        True
+    """
     return ops.exp(normal(key, shape, dtype) * sigma)
 
 
 @sampler(casts=True)
 def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the Rayleigh distribution; `shape` defaults to that of `scale`."""
+    """Draws numbers from the Rayleigh distribution; `shape` defaults to that of `scale`.
+
+    Example:
+        >>> x = jax.random.rayleigh(jax.random.key(0), 1.0, (1000,))
+        >>> bool(jnp.all(x >= 0))
+        True
+    """
     drawn = uniform(key, shape, dtype)
     scale = jnp.broadcast_to(convert_element_type(scale, dtype), shape)
     return scale * ops.sqrt(ops.log(drawn) * -2)
@@ -619,7 +709,13 @@ def rayleigh(key: ArrayLike, scale: ArrayLike, shape: Shape | None = None, dtype
 
 @sampler()
 def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the Pareto distribution of exponent `b`; `shape` defaults to that of `b`."""
+    """Draws numbers from the Pareto distribution of exponent `b`; `shape` defaults to that of `b`.
+
+    Example:
+        >>> x = jax.random.pareto(jax.random.key(0), 2.0, (1000,))
+        >>> bool(jnp.all(x >= 1))
+        True
+    """
     b = convert_element_type(b, dtype)
     return ops.exp(exponential(key, shape, dtype) / as_ranked(b, len(shape)))
 
@@ -627,7 +723,13 @@ def pareto(key: ArrayLike, b: ArrayLike, shape: Shape | None = None, dtype: DTyp
 def weibull_min(
     key: ArrayLike, scale: ArrayLike, concentration: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
 ) -> Array:
-    """Draws numbers from the Weibull distribution, with the shape `shape`."""
+    """Draws numbers from the Weibull distribution, with the shape `shape`.
+
+    Example:
+        >>> x = jax.random.weibull_min(jax.random.key(0), 1.0, 2.0, (1000,))
+        >>> bool(jnp.all(x >= 0))
+        True
+    """
     key, _ = single_key("weibull_min", key)
     return _weibull_min(key, scale, concentration, drawn_shape(shape), float_dtype("weibull_min", dtype))
 
@@ -640,7 +742,13 @@ def _weibull_min(key, scale, concentration, shape, dtype):
 
 @sampler()
 def maxwell(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws numbers from the one-sided Maxwell distribution: norms of normal vectors of 3 components."""
+    """Draws numbers from the one-sided Maxwell distribution: norms of normal vectors of 3 components.
+
+    Example:
+        >>> x = jax.random.maxwell(jax.random.key(0), (1000,))
+        >>> bool(jnp.all(x >= 0))
+        True
+    """
     return jnp.linalg.norm(normal(key, (*shape, 3), dtype), axis=-1)
 
 
@@ -650,6 +758,10 @@ def double_sided_maxwell(
     """Draws numbers from the two-sided Maxwell distribution.
 
     The result has the shape `shape`, by default that of the parameters, followed by that of the parameters, as in jax.
+
+    Example:
+        >>> jax.random.double_sided_maxwell(jax.random.key(0), 0.0, 1.0, (2,)).shape
+        (2,)
     """
     key, _ = single_key("double_sided_maxwell", key)
     return _double_sided_maxwell(key, loc, scale, drawn_shape(shape), float_dtype("double_sided_maxwell", dtype))
@@ -673,7 +785,13 @@ def _cast(x: Any, dtype: np.dtype) -> Any:
 @sampler(inline=True)
 def triangular(key: ArrayLike, left: ArrayLike, mode: ArrayLike, right: ArrayLike, shape: Shape | None = None,
                dtype: DTypeLike | None = None) -> Array:  # fmt: skip
-    """Draws numbers from the triangular distribution; `shape` defaults to the broadcast shape of the parameters."""
+    """Draws numbers from the triangular distribution; `shape` defaults to the broadcast shape of the parameters.
+
+    Example:
+        >>> x = jax.random.triangular(jax.random.key(0), 0.0, 0.5, 1.0, (1000,))
+        >>> bool(jnp.all((0 <= x) & (x <= 1)))
+        True
+    """
     left, right, mode = (jnp.broadcast_to(_cast(x, dtype), shape) for x in (left, right, mode))
     turn = (mode - left) / (right - left)
     drawn = uniform(key, shape, dtype)
@@ -687,6 +805,11 @@ def wald(key: ArrayLike, mean: ArrayLike, shape: Shape | None = None, dtype: DTy
     """Draws numbers from the Wald distribution of scale 1 (Michael, Schucany & Haas).
 
     `shape` defaults to that of `mean`.
+
+    Example:
+        >>> x = jax.random.wald(jax.random.key(0), 1.0, (1000,))
+        >>> bool(jnp.all(x > 0))
+        True
     """
     first, second = split_in_two(key)
     mean = jnp.broadcast_to(convert_element_type(mean, dtype), shape)
@@ -757,6 +880,11 @@ def orthogonal(
 
     They are uniform with respect to the Haar measure (Mezzadri 2007); complex dtypes give unitary matrices. Raises
     ValueError for negative sizes and for a dtype that is neither floating nor complex.
+
+    Example:
+        >>> x = jax.random.orthogonal(jax.random.key(0), 3)
+        >>> bool(jnp.allclose(x @ x.T, jnp.eye(3), atol=1e-5))
+        True
     """
     columns = n if m is None else m
     if n < 0 or columns < 0:

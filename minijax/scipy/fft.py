@@ -94,6 +94,10 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
 
     `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
     Raises NotImplementedError for other types, ValueError for other norms.
+
+    Example:
+      >>> jax.scipy.fft.dct(jnp.ones(4)).round(3)
+      Array([8., 0., 0., 0.], dtype=float32)
     """
     return _in_parts(_dct, _checked("dct", x, type, norm), n, axis, norm)
 
@@ -103,6 +107,10 @@ def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: st
 
     `n` is the length to which the axis is cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
     Raises NotImplementedError for other types, ValueError for other norms.
+
+    Example:
+      >>> jax.scipy.fft.idct(jax.scipy.fft.dct(jnp.arange(3.0))).round(3)
+      Array([0., 1., 2.], dtype=float32)
     """
     return _in_parts(_idct, _checked("idct", x, type, norm), n, axis, norm)
 
@@ -130,6 +138,11 @@ def dctn(
 
     `s` are the lengths to which the axes are cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
     Raises NotImplementedError for other types.
+
+    Example:
+      >>> jax.scipy.fft.dctn(jnp.ones((2, 2))).round(3)
+      Array([[16.,  0.],
+             [ 0.,  0.]], dtype=float32)
     """
     return _over_axes(_dct, _checked("dctn", x, type, norm), s, axes, norm)
 
@@ -141,6 +154,11 @@ def idctn(
 
     `s` are the lengths to which the axes are cut or padded with zeros. `norm` is "backward" (also `None`) or "ortho".
     Raises NotImplementedError for other types.
+
+    Example:
+      >>> jax.scipy.fft.idctn(jax.scipy.fft.dctn(jnp.ones((2, 2)))).round(3)
+      Array([[1., 1.],
+             [1., 1.]], dtype=float32)
     """
     return _over_axes(_idct, _checked("idctn", x, type, norm), s, axes, norm)
 

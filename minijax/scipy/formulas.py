@@ -64,7 +64,7 @@ def log_of(function: Callable[P, Array]) -> Callable[P, Array]:
 def _composed(outer: Callable[[Array], Array], inner: Callable[P, Array], name: str) -> Callable[P, Array]:
     # "Computes the density ..." and "Computes the logarithm of the density ...".
     have, wanted = (" the logarithm of the ", " the ") if outer is lax.exp else (" the ", " the logarithm of the ")
-    doc = inner.__doc__ and inner.__doc__.replace(have, wanted, 1)
+    doc = inner.__doc__ and inner.__doc__.replace(have, wanted, 1).partition("\n\n    Example:")[0]
     # The code of `inner` under the new name, which Python shows in errors about arguments.
     code = named(FunctionType(inner.__code__, inner.__globals__, name, inner.__defaults__), name, doc)
     code.__annotations__ = inner.__annotations__

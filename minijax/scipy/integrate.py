@@ -13,6 +13,10 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0, axi
     """Integrates samples along an axis by the trapezoidal rule.
 
     `x` are the coordinates of the samples; without it they are `dx` apart. The result is of a floating dtype.
+
+    Example:
+      >>> jax.scipy.integrate.trapezoid(jnp.array([0.0, 1.0, 4.0]))
+      Array(3., dtype=float32)
     """
     return jnp.trapezoid(y, x, dx, axis)
 

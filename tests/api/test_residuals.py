@@ -10,17 +10,17 @@ X = np.array([0.5, -1.5, 2.0], np.float32)
 W = np.arange(9.0, dtype=np.float32).reshape(3, 3) / 9
 
 PROGRAMS = {
-    "plain": "f",
-    "jit": "jax.jit(f)",
-    "checkpoint": "jax.checkpoint(f)",
-    "dots": "jax.checkpoint(f, policy=policies.dots_saveable)",
-    "names": "jax.checkpoint(f, policy=policies.save_only_these_names('z'))",
-    "constant": "lambda x, W: f(x, np.eye(3, dtype=np.float32))",
-    "scan": "lambda x, W: jax.lax.scan(lambda c, a: (jnp.sin(c) * a, c), x, W)[0].sum()",
-    "lines": "lambda x, W: jnp.exp(x) * jnp.tanh(W @ x) * jnp.arange(3.0)",
-    "nothing": "lambda x, W: 2 * x",
-    "many": "lambda *xs: xs[0] * xs[1][0]",
-    "cond": "lambda x, W: jax.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x)",
+    "plain": lambda jax, jnp, f: f,
+    "jit": lambda jax, jnp, f: jax.jit(f),
+    "checkpoint": lambda jax, jnp, f: jax.checkpoint(f),
+    "dots": lambda jax, jnp, f: jax.checkpoint(f, policy=jax.checkpoint_policies.dots_saveable),
+    "names": lambda jax, jnp, f: jax.checkpoint(f, policy=jax.checkpoint_policies.save_only_these_names("z")),
+    "constant": lambda jax, jnp, f: lambda x, W: f(x, np.eye(3, dtype=np.float32)),
+    "scan": lambda jax, jnp, f: lambda x, W: jax.lax.scan(lambda c, a: (jnp.sin(c) * a, c), x, W)[0].sum(),
+    "lines": lambda jax, jnp, f: lambda x, W: jnp.exp(x) * jnp.tanh(W @ x) * jnp.arange(3.0),
+    "nothing": lambda jax, jnp, f: lambda x, W: 2 * x,
+    "many": lambda jax, jnp, f: lambda *xs: xs[0] * xs[1][0],
+    "cond": lambda jax, jnp, f: lambda x, W: jax.lax.cond(x.sum() > 0, jnp.sin, jnp.cos, x),
 }
 
 
@@ -32,8 +32,7 @@ def test_print_saved_residuals(name, capsys):
             z = ad_checkpoint.checkpoint_name(jnp.cos(y), "z")
             return jnp.sum(jnp.tanh(z) * y)
 
-        given = {"jax": jax, "jnp": jnp, "np": np, "f": f, "policies": jax.checkpoint_policies}
-        g = eval(PROGRAMS[name], given)
+        g = PROGRAMS[name](jax, jnp, f)
         ad_checkpoint.print_saved_residuals(g, jnp.asarray(X), W=jnp.asarray(W)) if name == "plain" else (
             ad_checkpoint.print_saved_residuals(g, jnp.asarray(X), jnp.asarray(W))
         )
@@ -75,17 +74,25 @@ def _operation(jax, ad_checkpoint, name):
 
 
 GRADIENTS = {
-    "own words": "lambda p, *_, **__: say.Saveable if p.name == 'sin' else say.Recompute",
-    "numpy bools": "lambda p, *_, **__: np.bool_(p.name == 'sin')",
-    "both": "policies.save_from_both_policies(policies.dots_saveable, policies.save_only_these_names('z'))",
-    "mixed, saved": (
-        "policies.save_and_offload_only_these_names(names_which_can_be_saved=['z'], "
-        "names_which_can_be_offloaded=['v'], offload_src='device', offload_dst='pinned_host')"
+    "own words": lambda policies, say: lambda p, *_, **__: say.Saveable if p.name == "sin" else say.Recompute,
+    "numpy bools": lambda policies, say: lambda p, *_, **__: np.bool_(p.name == "sin"),
+    "both": lambda policies, say: policies.save_from_both_policies(
+        policies.dots_saveable, policies.save_only_these_names("z")
     ),
-    "none": "lambda *_, **__: None",
-    "number": "lambda *_, **__: 3",
+    "mixed, saved": (
+        lambda policies, say: policies.save_and_offload_only_these_names(
+            names_which_can_be_saved=["z"],
+            names_which_can_be_offloaded=["v"],
+            offload_src="device",
+            offload_dst="pinned_host",
+        )
+    ),
+    "none": lambda policies, say: lambda *_, **__: None,
+    "number": lambda policies, say: lambda *_, **__: 3,
     "both, no bools": (
-        "policies.save_from_both_policies(policies.dots_saveable, policies.offload_dot_with_no_batch_dims('a', 'b'))"
+        lambda policies, say: policies.save_from_both_policies(
+            policies.dots_saveable, policies.offload_dot_with_no_batch_dims("a", "b")
+        )
     ),
 }
 
@@ -93,8 +100,7 @@ GRADIENTS = {
 @pytest.mark.parametrize("name", GRADIENTS)
 def test_gradients_under_policies(name):
     def program(jax, jnp, ad_checkpoint):
-        given = {"np": np, "policies": jax.checkpoint_policies, "say": ad_checkpoint}
-        policy = eval(GRADIENTS[name], given)
+        policy = GRADIENTS[name](jax.checkpoint_policies, ad_checkpoint)
 
         def f(x, w):
             z = ad_checkpoint.checkpoint_name(jnp.cos(jnp.sin(w @ x)), "z")

@@ -5,26 +5,26 @@ import numpy as np
 import pytest
 
 TREES = {
-    "weak": "{'a': jnp.ones((2, 3)), 'b': 2.0}",
-    "mixed": "[jnp.arange(3), jnp.ones(2, jnp.float16)]",
-    "ints": "[jnp.arange(3), 2]",
-    "empty": "[]",
-    "none": "{'a': None}",
-    "one": "jnp.ones((2, 2))",
-    "scalar": "3.0",
-    "bools": "[True, jnp.arange(2)]",
-    "halves": "(jnp.ones(2, jnp.bfloat16), jnp.ones(1, jnp.float16))",
-    "numpy": "[np.arange(3), np.ones((2, 1)), 1.0]",
-    "complex": "[1j, jnp.ones(2)]",
-    "hollow": "[jnp.ones(0), jnp.zeros((2, 0))]",
-    "float16 and weak": "[jnp.float16(2), 3.0]",
+    "weak": lambda jnp: {"a": jnp.ones((2, 3)), "b": 2.0},
+    "mixed": lambda jnp: [jnp.arange(3), jnp.ones(2, jnp.float16)],
+    "ints": lambda jnp: [jnp.arange(3), 2],
+    "empty": lambda jnp: [],
+    "none": lambda jnp: {"a": None},
+    "one": lambda jnp: jnp.ones((2, 2)),
+    "scalar": lambda jnp: 3.0,
+    "bools": lambda jnp: [True, jnp.arange(2)],
+    "halves": lambda jnp: (jnp.ones(2, jnp.bfloat16), jnp.ones(1, jnp.float16)),
+    "numpy": lambda jnp: [np.arange(3), np.ones((2, 1)), 1.0],
+    "complex": lambda jnp: [1j, jnp.ones(2)],
+    "hollow": lambda jnp: [jnp.ones(0), jnp.zeros((2, 0))],
+    "float16 and weak": lambda jnp: [jnp.float16(2), 3.0],
 }
 
 
 @pytest.mark.parametrize("name", TREES)
 def test_ravel_pytree(name):
     def program(jax, jnp, flatten_util):
-        tree = eval(TREES[name], {"jnp": jnp, "np": np})
+        tree = TREES[name](jnp)
         flat, unravel = flatten_util.ravel_pytree(tree)
         jaxprs = [
             compare._unwrapped(compare.normal(str(jax.make_jaxpr(f)(x))))

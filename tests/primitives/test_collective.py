@@ -253,17 +253,24 @@ def test_exchanges_over_several_mapped_axes_give_jax_s_values(names):
     same(program)
 
 
-CONSTANTS = "1.5 2 True 1j np.float32(2) np.int8(3) np.zeros(2,bool) np.arange(2) jnp.asarray(1.5) jnp.asarray(True)"
-WEAK = "lax.full((3,),1.) lax.full((3,),2) lax.full((3,),1j) jnp.zeros(3,bool) jnp.asarray(2)*jnp.asarray(3)"
+VALUES_BY_KIND = {
+    "constants": lambda jnp, lax: [
+        *(1.5, 2, True, 1j, np.float32(2), np.int8(3), np.zeros(2, bool), np.arange(2)),
+        *(jnp.asarray(1.5), jnp.asarray(True)),
+    ],
+    "weak": lambda jnp, lax: [
+        *(lax.full((3,), 1.0), lax.full((3,), 2), lax.full((3,), 1j), jnp.zeros(3, bool)),
+        jnp.asarray(2) * jnp.asarray(3),
+    ],
+}
 
 
 @pytest.mark.parametrize("name", ["psum", "pmean", "pmax", "pmin", "psum_scatter", "all_gather"])
-@pytest.mark.parametrize("values", [CONSTANTS, WEAK])
-def test_values_that_do_not_vary_keep_jax_s_types(name, values):
+@pytest.mark.parametrize("kind", VALUES_BY_KIND)
+def test_values_that_do_not_vary_keep_jax_s_types(name, kind):
     def program(jax, jnp, lax):
         found = []
-        for text in values.split():
-            c = eval(text, dict(jnp=jnp, lax=lax, np=np))
+        for c in VALUES_BY_KIND[kind](jnp, lax):
             if np.ndim(c) == 0 and name in ("psum_scatter", "all_gather"):
                 continue
             for g in (lambda c: getattr(lax, name)(c, "n"), lambda c: getattr(lax, name)(c * 1, "n")):

@@ -147,32 +147,50 @@ def test_values_are_those_of_scipy():
 
 
 MISUSES = [
-    ("transform.Rotation.from_euler('', 1.0)", "upto 3 characters"),
-    ("transform.Rotation.from_euler('xY', jnp.ones(2))", "Expected axes from `seq`"),
-    ("transform.Rotation.from_euler('xx', jnp.ones(2))", "consecutive axes to be different"),
-    ("transform.Rotation.from_euler('x', jnp.ones(2))", "inconsistent size"),
-    ("transform.Rotation(q).as_euler('xy')", "Expected 3 axes"),
-    ("transform.Rotation(q).as_euler('abc')", "Expected axes from `seq`"),
-    ("transform.Rotation(q).as_euler('xxy')", "consecutive axes to be different"),
-    ("len(transform.Rotation(q[0]))", "Single rotation has no len"),
-    ("transform.Rotation(q[0])[0]", "Single rotation is not subscriptable"),
-    ("transform.Rotation(q[0]).mean()", "Single rotation has no len"),
-    ("transform.Rotation(q).mean(jnp.ones(2))", "number of values equal to number of rotations"),
-    ("transform.Rotation(q).mean(jnp.ones((3, 1)))", "1 dimensional"),
-    ("transform.Rotation.identity(2)", ""),
-    ("transform.Rotation.random(jax.random.key(0))", ""),
-    ("transform.Slerp.init(jnp.ones(3), q)", "must be a `Rotation` instance"),
-    ("transform.Slerp.init(jnp.ones(1), transform.Rotation(q[:1]))", "at least 2 rotations"),
-    ("transform.Slerp.init(jnp.ones(2), transform.Rotation(q))", "equal to number of timestamps"),
-    ("transform.Slerp.init(jnp.ones((3, 1)), transform.Rotation(q))", "1 dimensional array"),
-    ("transform.Slerp.init(jnp.arange(3.0), transform.Rotation(q))(jnp.ones((1, 1)))", "at most 1-dimensional"),
+    (lambda jax, jnp, transform, q: transform.Rotation.from_euler("", 1.0), "upto 3 characters"),
+    (lambda jax, jnp, transform, q: transform.Rotation.from_euler("xY", jnp.ones(2)), "Expected axes from `seq`"),
+    (
+        lambda jax, jnp, transform, q: transform.Rotation.from_euler("xx", jnp.ones(2)),
+        "consecutive axes to be different",
+    ),
+    (lambda jax, jnp, transform, q: transform.Rotation.from_euler("x", jnp.ones(2)), "inconsistent size"),
+    (lambda jax, jnp, transform, q: transform.Rotation(q).as_euler("xy"), "Expected 3 axes"),
+    (lambda jax, jnp, transform, q: transform.Rotation(q).as_euler("abc"), "Expected axes from `seq`"),
+    (lambda jax, jnp, transform, q: transform.Rotation(q).as_euler("xxy"), "consecutive axes to be different"),
+    (lambda jax, jnp, transform, q: len(transform.Rotation(q[0])), "Single rotation has no len"),
+    (lambda jax, jnp, transform, q: transform.Rotation(q[0])[0], "Single rotation is not subscriptable"),
+    (lambda jax, jnp, transform, q: transform.Rotation(q[0]).mean(), "Single rotation has no len"),
+    (
+        lambda jax, jnp, transform, q: transform.Rotation(q).mean(jnp.ones(2)),
+        "number of values equal to number of rotations",
+    ),
+    (lambda jax, jnp, transform, q: transform.Rotation(q).mean(jnp.ones((3, 1))), "1 dimensional"),
+    (lambda jax, jnp, transform, q: transform.Rotation.identity(2), ""),
+    (lambda jax, jnp, transform, q: transform.Rotation.random(jax.random.key(0)), ""),
+    (lambda jax, jnp, transform, q: transform.Slerp.init(jnp.ones(3), q), "must be a `Rotation` instance"),
+    (
+        lambda jax, jnp, transform, q: transform.Slerp.init(jnp.ones(1), transform.Rotation(q[:1])),
+        "at least 2 rotations",
+    ),
+    (
+        lambda jax, jnp, transform, q: transform.Slerp.init(jnp.ones(2), transform.Rotation(q)),
+        "equal to number of timestamps",
+    ),
+    (
+        lambda jax, jnp, transform, q: transform.Slerp.init(jnp.ones((3, 1)), transform.Rotation(q)),
+        "1 dimensional array",
+    ),
+    (
+        lambda jax, jnp, transform, q: transform.Slerp.init(jnp.arange(3.0), transform.Rotation(q))(jnp.ones((1, 1))),
+        "at most 1-dimensional",
+    ),
 ]
 
 
-@pytest.mark.parametrize("text, phrase", MISUSES)
-def test_misuse_is_named(text, phrase):
+@pytest.mark.parametrize("call, phrase", MISUSES)
+def test_misuse_is_named(call, phrase):
     def program(jax, jnp, transform):
-        return lambda: eval(text, {"jax": jax, "jnp": jnp, "transform": transform, "q": jnp.asarray(_QUATS)})
+        return lambda: call(jax, jnp, transform, jnp.asarray(_QUATS))
 
     compare.same_refusal(program, phrases=[phrase])
 

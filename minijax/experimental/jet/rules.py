@@ -32,7 +32,7 @@ from minijax.primitives.zeros import add_any_p
 
 
 def linear_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """The rule of an operation that is jointly linear in its operands."""
+    """Applies the rule of an operation that is jointly linear in its operands."""
     out = prim.bind(*primals_in, **params)
     terms = [prim.bind(*ts, **params) for ts in zip(*series_in, strict=True)]
     return out, list(zip(*terms, strict=True)) if prim.multiple_results else terms
@@ -44,7 +44,7 @@ def deflinear(prim: Primitive) -> None:
 
 
 def zero_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """The rule of a piecewise constant operation."""
+    """Applies the rule of a piecewise constant operation."""
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
@@ -55,7 +55,7 @@ def defzero(prim: Primitive) -> None:
 
 
 def deriv_prop(prim: Primitive, deriv: Callable, primals_in: Sequence, series_in: Sequence) -> tuple[Any, list]:
-    """The rule of an operation of one operand with the derivative `deriv(x)`."""
+    """Applies the rule of an operation of one operand with the derivative `deriv(x)`."""
     (x,), (series,) = primals_in, series_in
     out = prim.bind(x)
     slope, slopes = jet_of(deriv, primals_in, series_in)
@@ -161,9 +161,9 @@ def power(x: Any, y: int) -> Any:
     if y == 0:
         return 1
     if y < 0:
-        return power(jnp.divide(1, x), -y)
-    rest = power(jnp.multiply(x, x), y // 2)
-    return jnp.multiply(x, rest) if y % 2 else rest
+        return power(1 / x, -y)
+    rest = power(x * x, y // 2)
+    return x * rest if y % 2 else rest
 
 
 def integer_power(x: Any, *, y: int) -> Any:
@@ -171,19 +171,19 @@ def integer_power(x: Any, *, y: int) -> Any:
 
 
 def remainder(x: Any, y: Any) -> Any:
-    return jnp.subtract(x, jnp.multiply(y, ops.floor(ops.div(x, y))))
+    return x - y * ops.floor(ops.div(x, y))
 
 
-def_deriv(ops.erf_p, lambda x: jnp.multiply(2 / math.sqrt(math.pi), ops.exp(ops.neg(ops.square(x)))))
-def_comp(ops.expm1_p, lambda x, **accuracy: jnp.subtract(ops.exp(x, **accuracy), 1))
-def_comp(ops.log1p_p, lambda x, **accuracy: ops.log(jnp.add(1, x), **accuracy))
+def_deriv(ops.erf_p, lambda x: 2 / math.sqrt(math.pi) * ops.exp(-ops.square(x)))
+def_comp(ops.expm1_p, lambda x, **accuracy: ops.exp(x, **accuracy) - 1)
+def_comp(ops.log1p_p, lambda x, **accuracy: ops.log(1 + x, **accuracy))
 def_comp(ops.sqrt_p, lambda x, **accuracy: ops.pow(x, 0.5))
 def_comp(ops.rsqrt_p, lambda x, **accuracy: ops.pow(x, -0.5))
-def_comp(ops.asinh_p, lambda x: ops.log(jnp.add(x, ops.sqrt(jnp.add(ops.square(x), 1)))))
-def_comp(ops.acosh_p, lambda x: ops.log(jnp.add(x, ops.sqrt(jnp.subtract(ops.square(x), 1)))))
-def_comp(ops.atanh_p, lambda x: jnp.multiply(0.5, ops.log(jnp.divide(jnp.add(1, x), jnp.subtract(1, x)))))
-def_comp(ops.erfc_p, lambda x: jnp.subtract(1, ops.erf(x)))
-def_comp(ops.square_p, lambda x: jnp.multiply(x, x))
+def_comp(ops.asinh_p, lambda x: ops.log(x + ops.sqrt(ops.square(x) + 1)))
+def_comp(ops.acosh_p, lambda x: ops.log(x + ops.sqrt(ops.square(x) - 1)))
+def_comp(ops.atanh_p, lambda x: 0.5 * ops.log((1 + x) / (1 - x)))
+def_comp(ops.erfc_p, lambda x: 1 - ops.erf(x))
+def_comp(ops.square_p, lambda x: x * x)
 def_comp(ops.rem_p, remainder)
 def_comp(ops.integer_pow_p, integer_power)
 def_comp(ops.clamp_p, lambda low, x, high: ops.min(ops.max(low, x), high))
@@ -265,10 +265,10 @@ jet_rules[ops.cosh_p] = circular(ops.sinh_p, ops.cosh_p, 1.0, 1)
 def logistic_rule(primals: Sequence, series: Sequence, **params: Any) -> tuple[Any, list]:
     (x,), (u,) = primals, series
     v = [ops.logistic_p.bind(x, **params)]
-    slopes = [jnp.multiply(v[0], jnp.subtract(1, v[0]))]  # v (1 - v)
+    slopes = [v[0] * (1 - v[0])]
     for k in range(1, len(u) + 1):
         v.append(weighted(k, slopes, u))
-        first = jnp.multiply(jnp.subtract(1, v[0]), v[k])
+        first = (1 - v[0]) * v[k]
         slopes.append(jnp.subtract(first, total(jnp.multiply(v[j], v[k - j]) for j in range(1, k + 1))))
     return v[0], v[1:]
 
@@ -278,7 +278,7 @@ def tanh_rule(primals: Sequence, series: Sequence, **params: Any) -> tuple[Any, 
     x, *u = (jnp.multiply(2, t) for t in (primals[0], *series[0]))
     out, terms = logistic_rule([x], [u], **params)
     terms = [jnp.multiply(2, t) for t in terms]
-    return jnp.subtract(jnp.multiply(2, out), 1), terms
+    return 2 * out - 1, terms
 
 
 @rule_of(ops.erf_inv_p)
@@ -286,7 +286,7 @@ def erf_inv_rule(primals: Sequence, series: Sequence) -> tuple[Any, list]:
     """By its derivative sqrt(pi)/2 exp(v^2), whose coefficients follow from those of v found before."""
     (x,), (u,) = primals, series
     v, scale = [ops.erf_inv_p.bind(x)], math.sqrt(math.pi) / 2
-    slopes = [jnp.multiply(scale, ops.exp(ops.square(v[0])))]
+    slopes = [scale * ops.exp(ops.square(v[0]))]
     exps, squares = [ops.exp(ops.square(v[0]))], []
     for k in range(1, len(u) + 1):
         v.append(weighted(k, slopes, u))

@@ -15,11 +15,11 @@ from minijax.ir.types import register_value_type, typeof
 
 
 class ZeroTerm:
-    """A Taylor coefficient that is zero."""
+    """Represents a Taylor coefficient that is zero."""
 
 
 class ZeroSeries:
-    """Taylor coefficients that are all zero."""
+    """Represents Taylor coefficients that are all zero."""
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
@@ -33,7 +33,7 @@ call_param_updaters: dict[Primitive, Callable] = {}
 
 
 class JetTracer(Tracer):
-    """A value and its Taylor coefficients of order 1 and above."""
+    """Holds a value and its Taylor coefficients of order 1 and above."""
 
     __slots__ = ("primal", "terms")
 

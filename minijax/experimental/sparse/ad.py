@@ -74,7 +74,13 @@ def _as_derivative(x: Any, gradient: Any) -> Any:
 def value_and_grad(
     fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any
 ) -> Callable[..., tuple[Any, Any]]:
-    """Creates a function that computes a value and gradients, as `jax.value_and_grad`, sparse for sparse arguments."""
+    """Creates a function that computes a value and gradients, as `jax.value_and_grad`, sparse for sparse arguments.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0.0, 5.0]))
+        >>> float(jax.experimental.sparse.value_and_grad(lambda x: jnp.sum(x.data**2))(x)[0])
+        25.0
+    """
     numbers = tuple(argnums) if np.ndim(argnums) else operator.index(argnums)
 
     @functools.wraps(fun)
@@ -88,7 +94,13 @@ def value_and_grad(
 
 
 def grad(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = False, **kwargs: Any) -> Callable:
-    """Creates a function that computes gradients, as `jax.grad`, which are sparse for sparse arguments."""
+    """Creates a function that computes gradients, as `jax.grad`, which are sparse for sparse arguments.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0.0, 5.0]))
+        >>> jax.experimental.sparse.grad(lambda x: jnp.sum(x.data**2))(x).data
+        Array([10.], dtype=float32)
+    """
     both = value_and_grad(fun, argnums, has_aux, **kwargs)
 
     @functools.wraps(fun)

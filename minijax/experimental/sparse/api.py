@@ -54,7 +54,13 @@ todense_p = AsDense()
 
 
 def todense(arr: JAXSparse | Array) -> Array:
-    """Converts a sparse array to a dense one; returns a dense array unchanged."""
+    """Converts a sparse array to a dense one; returns a dense array unchanged.
+
+    Example:
+        >>> jax.experimental.sparse.todense(jax.experimental.sparse.eye(2))
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
     bufs, structure = tree.tree_flatten(arr)
     return todense_p.bind(*bufs, tree=structure)
 
@@ -66,7 +72,12 @@ def empty(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """Creates a sparse array of zeros in format bcoo, bcsr, coo, csr or csc. `kwds` depend on the format."""
+    """Creates a sparse array of zeros in format bcoo, bcsr, coo, csr or csc. `kwds` depend on the format.
+
+    Example:
+        >>> jax.experimental.sparse.empty((2, 3)).shape
+        (2, 3)
+    """
     if sparse_format not in _FORMATS:
         raise ValueError(f"sparse_format={sparse_format!r} not recognized; must be one of {list(_FORMATS)}")
     return _FORMATS[sparse_format]._empty(tuple(shape), dtype=dtype, index_dtype=index_dtype, **kwds)
@@ -81,7 +92,12 @@ def eye(
     sparse_format: str = "bcoo",
     **kwds: Any,
 ) -> JAXSparse:
-    """Creates a sparse N x M (by default N x N) matrix with ones on its k-th diagonal. `kwds` depend on the format."""
+    """Creates a sparse N x M (by default N x N) matrix with ones on its k-th diagonal. `kwds` depend on the format.
+
+    Example:
+        >>> jax.experimental.sparse.eye(2)
+        BCOO(float32[2, 2], nse=2)
+    """
     cls = _FORMATS[sparse_format]
     N, M, k = map(operator.index, (N, N if M is None else M, k))
     return cls._eye(N, M, k, dtype=dtype, index_dtype=index_dtype, **kwds)

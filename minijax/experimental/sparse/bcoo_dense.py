@@ -94,7 +94,13 @@ bcoo_todense_p = ToDense()
 
 
 def bcoo_todense(mat: BCOO) -> Array:
-    """Converts a BCOO to a dense array."""
+    """Converts a BCOO to a dense array.
+
+    Example:
+        >>> jax.experimental.sparse.bcoo_todense(jax.experimental.sparse.eye(2))
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
     return mat.todense()
 
 
@@ -146,6 +152,10 @@ def bcoo_fromdense(
     """Converts a dense array to a BCOO, with `n_batch` leading batch axes and `n_dense` trailing dense axes.
 
     `nse` elements are stored for each batch, by default as many as are nonzero; traced arrays require a number.
+
+    Example:
+        >>> jax.experimental.sparse.bcoo_fromdense(jnp.array([[0, 5], [7, 0]])).data
+        Array([5, 7], dtype=int32)
     """
     x: Any = jnp.asarray(mat)
     if nse is None:

@@ -217,6 +217,11 @@ def bcoo_dot_general(
 
     `precision` is ignored. Raises NotImplementedError for `out_sharding`, for contracting dense axes, and for
     batch dimensions that are not batch axes of a BCOO.
+
+    Example:
+        >>> x = jax.experimental.sparse.eye(2)
+        >>> jax.experimental.sparse.bcoo_dot_general(x, jnp.array([2.0, 3.0]), dimension_numbers=(([1], [0]), ([], [])))
+        Array([2., 3.], dtype=float32)
     """
     if out_sharding is not None:
         raise NotImplementedError("bcoo_dot_general: out_sharding")
@@ -439,6 +444,11 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Computes the elementwise product of two BCOO, whose axes of size one are broadcast.
 
     One element is stored for each pair of elements. Raises NotImplementedError for different numbers of dense axes.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0, 5]))
+        >>> jax.experimental.sparse.bcoo_multiply_sparse(x, x).todense()
+        Array([ 0, 25], dtype=int32)
     """
     if lhs.ndim != rhs.ndim:
         raise TypeError(
@@ -477,6 +487,11 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: Array) -> Array:
     """Computes the data of the product of a BCOO and a dense array, which is broadcast.
 
     Raises NotImplementedError if the product does not have the shape of the BCOO.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0, 5]))
+        >>> jax.experimental.sparse.bcoo_multiply_dense(x, jnp.array([2, 3]))
+        Array([15], dtype=int32)
     """
     x: Any = jnp.asarray(v)
     shape = lax.broadcast_shapes(sp_mat.shape, x.shape)

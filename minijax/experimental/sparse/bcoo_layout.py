@@ -101,7 +101,14 @@ bcoo_transpose_p = Transpose()
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Permutes the axes.
 
-    Raises NotImplementedError for a permutation that exchanges batch, sparse and dense axes.
+    Raises TypeError unless it is a permutation of the axes, NotImplementedError if it exchanges batch, sparse and dense
+    axes.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([[0, 5], [7, 0]]))
+        >>> jax.experimental.sparse.bcoo_transpose(x, permutation=(1, 0)).todense()
+        Array([[0, 7],
+               [5, 0]], dtype=int32)
     """
     permutation = tuple(map(operator.index, permutation))
     if sorted(permutation) != list(range(mat.ndim)):
@@ -145,7 +152,13 @@ bcoo_sort_indices_p = SortIndices()
 
 
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """Sorts the stored elements by their indices."""
+    """Sorts the stored elements by their indices.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO((jnp.array([1, 2]), jnp.array([[1], [0]])), shape=(2,))
+        >>> jax.experimental.sparse.bcoo_sort_indices(x).data
+        Array([2, 1], dtype=int32)
+    """
     buffers: Any = bcoo_sort_indices_p.bind(*mat._bufs, spinfo=mat._info)
     return BCOO(buffers, shape=mat.shape, indices_sorted=True, unique_indices=mat.unique_indices)
 
@@ -203,6 +216,11 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """Adds elements of equal indices and sorts them by their indices.
 
     `nse` elements are stored, by default as many as are needed. Raises ValueError for traced arrays without `nse`.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO((jnp.array([1, 2]), jnp.array([[0], [0]])), shape=(2,))
+        >>> jax.experimental.sparse.bcoo_sum_duplicates(x).data
+        Array([3], dtype=int32)
     """
     if nse is None:
         nse = _count_unique(mat)

@@ -34,6 +34,12 @@ def bcoo_broadcast_in_dim(
     New axes before a batch axis are batch axes, those after a dense axis are dense.
 
     Raises NotImplementedError for new sparse axes of a size other than one, and for `sharding`.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0, 5]))
+        >>> jax.experimental.sparse.bcoo_broadcast_in_dim(x, shape=(2, 2), broadcast_dimensions=(1,)).todense()
+        Array([[0, 5],
+               [0, 5]], dtype=int32)
     """
     if sharding is not None:
         raise NotImplementedError("bcoo_broadcast_in_dim: sharding")
@@ -59,7 +65,13 @@ def bcoo_broadcast_in_dim(
 
 
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
-    """Concatenates BCOO along a batch or sparse axis. Raises NotImplementedError for a dense axis."""
+    """Concatenates BCOO along a batch or sparse axis. Raises NotImplementedError for a dense axis.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0, 5]))
+        >>> jax.experimental.sparse.bcoo_concatenate([x, x], dimension=0).todense()
+        Array([0, 5, 0, 5], dtype=int32)
+    """
     dimension = operator.index(dimension)
     _check_concatenation(operands, dimension)
     shape = list(operands[0].shape)
@@ -134,7 +146,13 @@ def _joined_along_sparse(operands: Sequence[BCOO], dimension: int, shape: Sequen
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None, sharding: Any = None
 ) -> BCOO:
-    """Reshapes a BCOO, as `lax.reshape`. Raises ValueError if it would merge batch, sparse or dense axes."""
+    """Reshapes a BCOO, as `lax.reshape`. Raises ValueError if it would merge batch, sparse or dense axes.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([[0, 5], [7, 0]]))
+        >>> jax.experimental.sparse.bcoo_reshape(x, new_sizes=(4,)).todense()
+        Array([0, 5, 7, 0], dtype=int32)
+    """
     if sharding is not None:
         raise NotImplementedError("bcoo_reshape: sharding")
     if dimensions is not None and tuple(dimensions) != tuple(range(mat.ndim)):
@@ -183,7 +201,13 @@ def _axes_of_size(old: Sequence[int], new: Sequence[int], choose: Callable) -> i
 
 
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """Reverses the elements of a BCOO along some axes, as `lax.rev`."""
+    """Reverses the elements of a BCOO along some axes, as `lax.rev`.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0, 5]))
+        >>> jax.experimental.sparse.bcoo_rev(x, dimensions=(0,)).todense()
+        Array([5, 0], dtype=int32)
+    """
     dimensions = tuple(map(operator.index, dimensions))
     if any(axis >= operand.ndim for axis in dimensions):
         raise TypeError(
@@ -209,7 +233,13 @@ def _without_padding(data: Any, indices: Any, sizes: tuple[int, ...]) -> Any:
 
 
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
-    """Removes axes of size one of a BCOO, as `lax.squeeze`."""
+    """Removes axes of size one of a BCOO, as `lax.squeeze`.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([[0, 5]]))
+        >>> jax.experimental.sparse.bcoo_squeeze(x, dimensions=(0,)).todense()
+        Array([0, 5], dtype=int32)
+    """
     dimensions = tuple(canonical_axis(axis, arr.ndim) for axis in dimensions)
     if any(arr.shape[axis] != 1 for axis in dimensions):
         raise ValueError(
@@ -229,6 +259,11 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """Computes the sum of a BCOO over some axes.
 
     Only dense axes are added; the other elements remain stored, with repeated indices.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([[0, 5], [7, 0]]))
+        >>> jax.experimental.sparse.bcoo_reduce_sum(x, axes=(0,)).todense()
+        Array([7, 5], dtype=int32)
     """
     axes = tuple(sorted(set(map(operator.index, axes))))
     if not all(0 <= axis < mat.ndim for axis in axes):
@@ -255,7 +290,13 @@ def _merged_into_nse(mat: BCOO, x: Any, batch: Sequence[int]) -> Any:
 def bcoo_slice(
     mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> BCOO:
-    """Slices a BCOO, as `lax.slice`. Elements outside become padding; `nse` shrinks if the slice has fewer elements."""
+    """Slices a BCOO, as `lax.slice`. Elements outside become padding; `nse` shrinks if the slice has fewer elements.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0, 5, 7]))
+        >>> jax.experimental.sparse.bcoo_slice(x, start_indices=(1,), limit_indices=(3,)).todense()
+        Array([5, 7], dtype=int32)
+    """
     starts, limits, steps = _checked_slice(mat, start_indices, limit_indices, strides)
     shape = tuple(-(-(high - low) // step) for low, high, step in zip(starts, limits, steps, strict=True))
 
@@ -317,7 +358,13 @@ def _compacted(data: Any, indices: Any, inside: Any, sizes: Any, shape: tuple[in
 
 
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """Slices a BCOO, as `lax.dynamic_slice`: start indices are clamped to keep the slice in bounds."""
+    """Slices a BCOO, as `lax.dynamic_slice`: start indices are clamped to keep the slice in bounds.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.array([0, 5, 7]))
+        >>> jax.experimental.sparse.bcoo_dynamic_slice(x, [1], (2,)).todense()
+        Array([5, 7], dtype=int32)
+    """
     starts, sizes = _checked_dynamic_slice(mat, start_indices, slice_sizes)
 
     def part(x, axes):

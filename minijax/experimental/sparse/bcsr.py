@@ -213,7 +213,14 @@ register_batched(BCSR)
 
 
 def bcsr_todense(mat: BCSR) -> Array:
-    """Converts a BCSR to a dense array."""
+    """Converts a BCSR to a dense array.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCSR.fromdense(jnp.array([[0, 5], [7, 0]]))
+        >>> jax.experimental.sparse.bcsr_todense(x)
+        Array([[0, 5],
+               [7, 0]], dtype=int32)
+    """
     return mat.todense()
 
 
@@ -223,6 +230,10 @@ def bcsr_fromdense(
     """Converts a dense array to a BCSR, with `n_batch` leading batch axes and `n_dense` trailing dense axes.
 
     `nse` elements are stored for each batch, by default as many as are nonzero; traced arrays require a number.
+
+    Example:
+        >>> jax.experimental.sparse.bcsr_fromdense(jnp.array([[0, 5], [7, 0]])).indptr
+        Array([0, 1, 2], dtype=int32)
     """
     x: Any = jnp.asarray(mat)
     if x.ndim - n_batch - n_dense != 2:

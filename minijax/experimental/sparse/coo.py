@@ -116,7 +116,12 @@ def coo_todense(mat: COO) -> Array:
 
 
 def coo_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = jnp.int32) -> COO:
-    """Converts a dense matrix with `nse` nonzero elements to a COO; traced code must specify `nse`."""
+    """Converts a dense matrix with `nse` nonzero elements to a COO; traced code must specify `nse`.
+
+    Example:
+        >>> jax.experimental.sparse.coo_fromdense(jnp.array([[0, 5], [7, 0]])).data
+        Array([5, 7], dtype=int32)
+    """
     return COO._convert(coo_fromdense_p, mat, nse, index_dtype, rows_sorted=True)
 
 

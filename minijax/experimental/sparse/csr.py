@@ -141,7 +141,12 @@ def csr_todense(mat: CSR) -> Array:
 
 
 def csr_fromdense(mat: Array, *, nse: int | None = None, index_dtype: DTypeLike = np.int32) -> CSR:
-    """Converts a dense matrix with `nse` nonzero elements to a CSR; traced code must specify `nse`."""
+    """Converts a dense matrix with `nse` nonzero elements to a CSR; traced code must specify `nse`.
+
+    Example:
+        >>> jax.experimental.sparse.csr_fromdense(jnp.array([[0, 5], [7, 0]])).data
+        Array([5, 7], dtype=int32)
+    """
     return CSR._convert(csr_fromdense_p, mat, nse, dtypes.canonicalize_dtype(index_dtype))
 
 

@@ -246,5 +246,10 @@ def spsolve(data: Any, indices: Any, indptr: Any, b: Any, tol: float = 1e-6, reo
         3 csrmetisnd.
 
     Raises ValueError for operands of incompatible shapes or dtypes. `vmap` is not supported.
+
+    Example:
+        >>> data, indices, indptr = jnp.array([2.0, 4.0]), jnp.array([0, 1]), jnp.array([0, 1, 2])
+        >>> jax.experimental.sparse.linalg.spsolve(data, indices, indptr, jnp.array([2.0, 8.0]))
+        Array([1., 2.], dtype=float32)
     """
     return spsolve_p.bind(data, indices, indptr, b, tol=tol, reorder=reorder)

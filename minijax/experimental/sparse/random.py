@@ -40,6 +40,10 @@ def random_bcoo(
 
     `nse` elements are stored for each batch, a fraction of the size if below 1. Raises ValueError for a number
     larger than the size.
+
+    Example:
+        >>> jax.experimental.sparse.random_bcoo(jax.random.key(0), (4, 4), dtype="float32", nse=3).nse
+        3
     """
     shape = tuple(map(operator.index, shape))
     n_batch, n_dense = operator.index(n_batch), operator.index(n_dense)

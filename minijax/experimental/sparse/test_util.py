@@ -14,7 +14,7 @@ from minijax.api.vmap import vmap
 from minijax.base import tree
 from minijax.base.faces import listing
 from minijax.experimental.sparse import ad
-from minijax.experimental.sparse._base import JAXSparse
+from minijax.experimental.sparse.ad import is_sparse as is_sparse
 from minijax.experimental.sparse.bcoo_array import BCOO
 from minijax.experimental.sparse.bcoo_dense import bcoo_extract
 from minijax.experimental.sparse.bcsr import BCSR, bcsr_extract
@@ -52,11 +52,6 @@ class SparseLayout(NamedTuple):
     n_batch: int
     n_dense: int
     n_sparse: int
-
-
-def is_sparse(x: Any) -> bool:
-    """Returns whether `x` is a sparse array."""
-    return isinstance(x, JAXSparse)
 
 
 def iter_subsets(s: Sequence) -> Iterable[tuple]:

@@ -18,6 +18,11 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
 
     Codes and observations are rows. `check_finite` has no effect. Raises ValueError for ranks other than 1 or 2, or for
     different ranks.
+
+    Example:
+      >>> codes, distances = jax.scipy.cluster.vq.vq(jnp.array([[0.0], [9.0]]), jnp.array([[1.0], [8.0]]))
+      >>> codes
+      Array([0, 1], dtype=int32)
     """
     obs, code_book = (jnp.asarray(x) for x in promote_dtypes_inexact(*arrays("scipy.cluster.vq.vq", obs, code_book)))
     if obs.ndim != code_book.ndim:

@@ -123,6 +123,11 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None, compu
 
     Returns a pair: the exponential and the derivative; or without `compute_expm` the derivative. It is computed by
     forward-mode differentiation; `method` has no effect.
+
+    Example:
+      >>> jax.scipy.linalg.expm_frechet(jnp.zeros((2, 2)), jnp.eye(2), compute_expm=False)
+      Array([[1., 0.],
+             [0., 1.]], dtype=float32)
     """
     A, E = jnp.asarray(A), jnp.asarray(E)
     _check_square("expm_frechet", "A", A)
@@ -170,6 +175,11 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """Computes the principal square root of a matrix by its Schur form.
 
     The result is always complex. `blocksize` must be 1. It does not take `disp`.
+
+    Example:
+      >>> jax.scipy.linalg.sqrtm(jnp.array([[4.0, 0.0], [0.0, 9.0]])).real
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
     """
     if blocksize > 1:
         raise NotImplementedError("sqrtm: Blocked version is not implemented yet; pass blocksize=1.")
@@ -210,6 +220,11 @@ def funm(A: ArrayLike, func: Callable, disp: bool = True) -> Any:
 
     `func` is applied to a vector of eigenvalues. The result is always complex. With `disp` false it is a pair of it and
     an estimate of the relative error.
+
+    Example:
+      >>> jax.scipy.linalg.funm(jnp.array([[4.0, 0.0], [0.0, 9.0]]), jnp.sqrt).real
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
     """
     A = jnp.asarray(A)
     if typeof(A).ndim != 2 or typeof(A).shape[0] != typeof(A).shape[1]:
@@ -271,6 +286,11 @@ def solve_sylvester(A: ArrayLike, B: ArrayLike, C: ArrayLike, *, method: str = "
 
     Matrices are in the last two axes. `method` is "schur" (Bartels and Stewart, 1972) or "eigen". The result is NaN
     where a sum of eigenvalues of `A` and of `B` is smaller than `tol`.
+
+    Example:
+      >>> a, b, c = jnp.array([[1.0]]), jnp.array([[2.0]]), jnp.array([[6.0]])
+      >>> jax.scipy.linalg.solve_sylvester(a, b, c)
+      Array([[2.]], dtype=float32)
     """
     A, B, C = promote_dtypes_inexact(*map(jnp.asarray, (A, B, C)))
     shapes = [typeof(x).shape for x in (A, B, C)]
@@ -313,6 +333,12 @@ def lu(a: ArrayLike, permute_l: bool = False, overwrite_a: bool = False, check_f
 
     Returns a tuple `P`, `L`, `U`, or with `permute_l` a pair `P @ L`, `U`. `overwrite_a` and `check_finite` have no
     effect. It does not take `p_indices`.
+
+    Example:
+      >>> p, l, u = jax.scipy.linalg.lu(jnp.array([[0.0, 1.0], [2.0, 3.0]]))
+      >>> u
+      Array([[2., 3.],
+             [0., 1.]], dtype=float32)
     """
     return _lu(a, permute_l)
 
@@ -337,6 +363,11 @@ def qr(
 
     `mode` is "full", "economic" or "r" for `R` only; "raw" is not supported. With `pivoting` the result ends with the
     column permutation. Other arguments have no effect.
+
+    Example:
+      >>> q, r = jax.scipy.linalg.qr(jnp.ones((4, 2)), mode="economic")
+      >>> q.shape, r.shape
+      ((4, 2), (2, 2))
     """
     return _qr(a, mode, pivoting)
 
@@ -375,6 +406,11 @@ def qr_multiply(
 
     Returns the product and `R`, and with `pivoting` the column permutation. `mode` is "right" for `c @ Q` or "left" for
     `Q @ c`; with `conjugate`, `Q` is conjugated. Leading axes broadcast. Other arguments have no effect.
+
+    Example:
+      >>> product, r = jax.scipy.linalg.qr_multiply(jnp.eye(2), jnp.ones((3, 2)))
+      >>> product.shape
+      (3, 2)
     """
     a, c = _inexact(a, c)
     _check_multiply(typeof(a).shape, typeof(c).shape, mode)
@@ -422,6 +458,10 @@ def svd(
 
     Returns a tuple `U`, `s` (descending), `Vh`; or without `compute_uv` the singular values. Flags are static. Other
     arguments have no effect.
+
+    Example:
+      >>> jax.scipy.linalg.svd(jnp.diag(jnp.array([3.0, 2.0])), compute_uv=False)
+      Array([3., 2.], dtype=float32)
     """
     return _svd(a, full_matrices=full_matrices, compute_uv=compute_uv)
 
@@ -452,6 +492,10 @@ def eigh(
     Returns eigenvalues, ascending, and eigenvectors as columns; or with `eigvals_only` the eigenvalues. Raises
     NotImplementedError for `b`, for `eigvals` and for a `type` other than 1. Other arguments than `lower` have no
     effect.
+
+    Example:
+      >>> jax.scipy.linalg.eigh(jnp.array([[2.0, 0.0], [0.0, 1.0]]), eigvals_only=True)
+      Array([1., 2.], dtype=float32)
     """
     return _eigh(a, b, lower, eigvals_only, eigvals, type)
 
@@ -465,6 +509,11 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
 
     Returns the upper Hessenberg form `H`, or with `calc_q` a pair `H`, `Q` with `a = Q @ H @ Q.T.conj()`. Other
     arguments have no effect.
+
+    Example:
+      >>> jax.scipy.linalg.hessenberg(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+      Array([[1., 2.],
+             [3., 4.]], dtype=float32)
     """
     shape = np.shape(a) if not hasattr(a, "shape") else typeof(a).shape
     if len(shape) < 2:
@@ -495,6 +544,12 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
 
     Returns a pair `T`, `Z` with `a = Z @ T @ Z.T.conj()`. `output` is "real", for blocks of two rows on the diagonal of
     `T`, or "complex". It does not take `sort`.
+
+    Example:
+      >>> t, z = jax.scipy.linalg.schur(jnp.array([[1.0, 2.0], [0.0, 3.0]]))
+      >>> t
+      Array([[1., 2.],
+             [0., 3.]], dtype=float32)
     """
     if output not in ("real", "complex"):
         raise ValueError(f"schur: Expected 'output' to be either 'real' or 'complex', got output={output!r}.")
@@ -539,6 +594,11 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     """Converts real Schur forms of matrices in the last two axes to complex ones.
 
     Returns a pair: triangular `T` and unitary `Z`. Leading axes broadcast. `check_finite` has no effect.
+
+    Example:
+      >>> t, z = jax.scipy.linalg.rsf2csf(*jax.scipy.linalg.schur(jnp.array([[0.0, -1.0], [1.0, 0.0]])))
+      >>> t.dtype
+      dtype('complex64')
     """
     T, Z = jnp.asarray(T), jnp.asarray(Z)
     for name, x in (("T", T), ("Z", Z)):
@@ -588,6 +648,12 @@ def polar(
 
     Returns a pair: the unitary factor `u`, and the positive semidefinite `p` with `a = u @ p`, or `a = p @ u` for
     `side="left"`. `method` is "qdwh" (`jax.lax.linalg.qdwh`, to which `eps` and `max_iterations` are passed) or "svd".
+
+    Example:
+      >>> u, p = jax.scipy.linalg.polar(jnp.array([[2.0, 0.0], [0.0, 3.0]]))
+      >>> p.round(3)
+      Array([[2.       , 0.       ],
+             [0.       , 3.0000002]], dtype=float32)
     """
     a = jnp.asarray(a)
     if typeof(a).ndim < 2:

@@ -56,6 +56,12 @@ def cho_factor(
 
     Returns a pair: the factor, and `lower`. Unlike SciPy's, the factor has zeros in its other triangle. `overwrite_a`
     and `check_finite` have no effect.
+
+    Example:
+      >>> factor, lower = jax.scipy.linalg.cho_factor(jnp.array([[4.0, 0.0], [0.0, 9.0]]))
+      >>> factor
+      Array([[2., 0.],
+             [0., 3.]], dtype=float32)
     """
     return cholesky(a, lower), lower
 
@@ -136,6 +142,11 @@ def lu_solve(
 
     `lu_and_piv` is the result of `lu_factor`. `trans` is 0 for `a x = b`, 1 for the transpose of `a`, 2 for its
     conjugate transpose. `overwrite_b` and `check_finite` have no effect.
+
+    Example:
+      >>> factors = jax.scipy.linalg.lu_factor(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+      >>> jax.scipy.linalg.lu_solve(factors, jnp.array([2.0, 8.0]))
+      Array([1., 2.], dtype=float32)
     """
     factors, pivots = lu_and_piv
     if trans not in (0, 1, 2):
@@ -254,6 +265,11 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     """Computes inverses of square matrices in the last two axes.
 
     A singular matrix gives infinities or NaN, where SciPy raises. `overwrite_a` and `check_finite` have no effect.
+
+    Example:
+      >>> jax.scipy.linalg.inv(jnp.array([[2.0, 0.0], [0.0, 4.0]]))
+      Array([[0.5 , 0.  ],
+             [0.  , 0.25]], dtype=float32)
     """
     return jnp.linalg.inv(a)
 
@@ -262,5 +278,9 @@ def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
     """Computes determinants of matrices in the last two axes.
 
     `overwrite_a` and `check_finite` have no effect.
+
+    Example:
+      >>> jax.scipy.linalg.det(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+      Array(-2., dtype=float32)
     """
     return jnp.linalg.det(a)

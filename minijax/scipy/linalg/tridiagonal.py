@@ -154,6 +154,10 @@ def eigh_tridiagonal(
     `d` is the diagonal and `e` the diagonal beside it. `select` is "a" for all eigenvalues, or "i" for those whose
     indices are in `select_range`, both ends included; "v" is not supported. `tol` is the absolute tolerance. `key` is
     that of the random vectors from which eigenvectors are found. Arrays are in single or double precision.
+
+    Example:
+      >>> jax.scipy.linalg.eigh_tridiagonal(jnp.array([1.0, 3.0]), jnp.zeros(1), eigvals_only=True).round(3)
+      Array([1.       , 3.0000002], dtype=float32)
     """
     d, e = jnp.asarray(d), jnp.asarray(e)
     n, dtype = typeof(d).shape[0], typeof(d).dtype

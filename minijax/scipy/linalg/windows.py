@@ -52,6 +52,12 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     `c` is the first column and `r` the first row, by default the conjugate of `c`. Vectors are in the last axes, and
     matrices in the last two; SciPy flattens its arguments.
+
+    Example:
+      >>> jax.scipy.linalg.toeplitz(jnp.array([1, 2, 3]))
+      Array([[1, 2, 3],
+             [2, 1, 2],
+             [3, 2, 1]], dtype=int32)
     """
     check_arraylike("toeplitz", *([c] if r is None else [c, r]))
     r = jnp.conjugate(jnp.asarray(c)) if r is None else jnp.asarray(r)
@@ -63,6 +69,12 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     `c` is the first column and `r` the last row, by default zeros. Vectors are in the last axes, and matrices in the
     last two.
+
+    Example:
+      >>> jax.scipy.linalg.hankel(jnp.array([1, 2, 3]))
+      Array([[1, 2, 3],
+             [2, 3, 0],
+             [3, 0, 0]], dtype=int32)
     """
     check_arraylike("hankel", *([c] if r is None else [c, r]))
     c = jnp.asarray(c)
@@ -80,6 +92,12 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 
     Vectors are in the last axis of `a`, and matrices in the last two. `mode` is "full", "same" or "valid". Both are
     static.
+
+    Example:
+      >>> jax.scipy.linalg.convolution_matrix(jnp.array([1, 2]), 2)
+      Array([[1, 0],
+             [2, 1],
+             [0, 2]], dtype=int32)
     """
     if n <= 0:
         raise ValueError(f"convolution_matrix: n must be a positive integer; got {n}.")
@@ -106,6 +124,12 @@ def circulant(c: ArrayLike) -> Array:
     """Makes circulant matrices, whose columns are rotations of a vector.
 
     Vectors are in the last axis, and matrices in the last two.
+
+    Example:
+      >>> jax.scipy.linalg.circulant(jnp.array([1, 2, 3]))
+      Array([[1, 3, 2],
+             [2, 1, 3],
+             [3, 2, 1]], dtype=int32)
     """
     check_arraylike("circulant", c)
     return _circulant(jnp.atleast_1d(jnp.asarray(c)))
@@ -122,6 +146,11 @@ def companion(a: ArrayLike) -> Array:
 
     Coefficients are in the last axis, two or more, the highest power first; the others are divided by the first.
     Matrices are in the last two axes.
+
+    Example:
+      >>> jax.scipy.linalg.companion(jnp.array([1.0, -3.0, 2.0]))
+      Array([[ 3., -2.],
+             [ 1.,  0.]], dtype=float32)
     """
     check_arraylike("companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
@@ -143,6 +172,12 @@ def fiedler(a: ArrayLike) -> Array:
     """Makes Fiedler matrices, of the distances between all pairs of elements of a vector.
 
     Vectors are in the last axis, and matrices in the last two.
+
+    Example:
+      >>> jax.scipy.linalg.fiedler(jnp.array([1, 4, 6]))
+      Array([[0, 3, 5],
+             [3, 0, 2],
+             [5, 2, 0]], dtype=int32)
     """
     check_arraylike("fiedler", a)
     a = jnp.atleast_1d(jnp.asarray(a))
@@ -153,6 +188,11 @@ def fiedler_companion(a: ArrayLike) -> Array:
     """Makes Fiedler companion matrices of polynomials, which have five diagonals.
 
     Coefficients are in the last axis, the highest power first. Matrices are in the last two axes.
+
+    Example:
+      >>> jax.scipy.linalg.fiedler_companion(jnp.array([1.0, -3.0, 2.0]))
+      Array([[ 3., -2.],
+             [ 1.,  0.]], dtype=float32)
     """
     check_arraylike("fiedler_companion", a)
     (a,) = promote_dtypes_inexact(jnp.asarray(a))
@@ -190,6 +230,11 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
 
     `f` are fecundities and `s`, shorter by 1, the rates of survival. Vectors are in the last axes, and matrices in the
     last two.
+
+    Example:
+      >>> jax.scipy.linalg.leslie(jnp.array([0.5, 2.0]), jnp.array([0.8]))
+      Array([[0.5, 2. ],
+             [0.8, 0. ]], dtype=float32)
     """
     f, s = map(jnp.atleast_1d, promote_dtypes(*arrays("leslie", f, s)))
     sizes = typeof(f).shape[-1], typeof(s).shape[-1]
@@ -241,6 +286,11 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     """Makes the matrix of a discrete Fourier transform.
 
     `scale` is `None`, "sqrtn" for a unitary matrix, or "n". `dtype` is a complex dtype. `n` is static.
+
+    Example:
+      >>> jax.scipy.linalg.dft(2).real
+      Array([[ 1.,  1.],
+             [ 1., -1.]], dtype=float32)
     """
     if scale not in (None, "sqrtn", "n"):
         raise ValueError(f"dft: scale must be None, 'sqrtn', or 'n'; got {scale!r}.")
@@ -259,6 +309,11 @@ def hadamard(n: int, dtype: DTypeLike = int) -> Array:
     """Makes a Hadamard matrix of ones and minus ones, with orthogonal rows.
 
     `n` is static and must be a power of 2.
+
+    Example:
+      >>> jax.scipy.linalg.hadamard(2)
+      Array([[ 1,  1],
+             [ 1, -1]], dtype=int32)
     """
     if n < 1 or int(n) != n or int(n) & (int(n) - 1):
         raise ValueError(f"hadamard: n must be a positive power of 2; got {n}.")
@@ -273,6 +328,10 @@ def helmert(n: int, full: bool = False) -> Array:
     """Makes a Helmert matrix, whose rows compare each element with those before.
 
     `n` is static. With `full` there is a first row for the mean too.
+
+    Example:
+      >>> jax.scipy.linalg.helmert(2).round(3)
+      Array([[ 0.707, -0.707]], dtype=float32)
     """
     if n < 1:
         raise ValueError(f"helmert: n must be a positive integer; got {n}.")
@@ -293,6 +352,11 @@ def hilbert(n: int) -> Array:
     """Makes the Hilbert matrix, of elements `1 / (i + j + 1)`.
 
     `n` is static.
+
+    Example:
+      >>> jax.scipy.linalg.hilbert(2)
+      Array([[1.        , 0.5       ],
+             [0.5       , 0.33333334]], dtype=float32)
     """
     at = broadcasted_iota(dtypes.canonicalize_dtype(float), (n, 1), 0)
     return 1 / (at + at.T + 1)
@@ -303,6 +367,11 @@ def invhilbert(n: int) -> Array:
     """Makes the inverse of the Hilbert matrix, in floating point.
 
     `n` is static. From 15 rows on the elements are not exact. It does not take `exact`.
+
+    Example:
+      >>> jax.scipy.linalg.invhilbert(2).round(3)
+      Array([[ 4.       , -6.0000005],
+             [-6.0000005, 12.000001 ]], dtype=float32)
     """
     at = jnp.arange(n, dtype=dtypes.canonicalize_dtype(float))
     i, j = at[:, None], at[None, :]
@@ -330,6 +399,12 @@ def pascal(n: int, kind: str | None = None) -> Array:
     """Makes a Pascal matrix of binomial coefficients, in float32.
 
     `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". It does not take `exact`.
+
+    Example:
+      >>> jax.scipy.linalg.pascal(3, "lower").round(3)
+      Array([[1., 0., 0.],
+             [1., 1., 0.],
+             [1., 2., 1.]], dtype=float32)
     """
     kind = "symmetric" if kind is None else kind
     _check_kind("pascal", kind)
@@ -345,6 +420,12 @@ def invpascal(n: int, kind: str | None = None) -> Array:
     """Makes the inverse of a Pascal matrix, in floating point.
 
     `n` is static. `kind` is "symmetric" (also `None`), "lower" or "upper". It does not take `exact`.
+
+    Example:
+      >>> jax.scipy.linalg.invpascal(3, "lower").round(3)
+      Array([[ 1., -0.,  0.],
+             [-1.,  1., -0.],
+             [ 1., -2.,  1.]], dtype=float32)
     """
     kind = "symmetric" if kind is None else kind
     _check_kind("invpascal", kind)

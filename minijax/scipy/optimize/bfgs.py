@@ -353,6 +353,11 @@ def minimize(
     `method` is "BFGS". Its options are `maxiter` (200 for each variable), `gtol` (1e-5: the gradient norm to reach),
     `norm` (infinity: the order of that norm) and `line_search_maxiter`. `tol` has no effect. Not differentiable in
     reverse mode. Raises TypeError if `args` is not a tuple, and ValueError for other methods.
+
+    Example:
+      >>> result = jax.scipy.optimize.minimize(lambda x: jnp.sum((x - 3.0) ** 2), jnp.zeros(2), method="BFGS")
+      >>> result.x.round(3)
+      Array([3.0000002, 3.0000002], dtype=float32)
     """
     if not isinstance(args, tuple):
         raise TypeError(f"args argument to jax.scipy.optimize.minimize must be a tuple, got {args}")

@@ -273,6 +273,10 @@ def stft(
     Returns a tuple: frequencies, times, and the complex transform. The signal is cut in segments of `nperseg` samples
     that overlap by `noverlap`. `boundary` is how to extend it at both ends, "even", "odd", "constant", "zeros" or
     `None`; with `padded` it is extended to whole segments. `fs` is the rate of samples.
+
+    Example:
+      >>> jax.scipy.signal.stft(jnp.ones(16), nperseg=8)[2].shape
+      (5, 5)
     """
     if boundary not in _BOUNDARIES:
         raise ValueError(f"stft: Unknown boundary option {boundary!r}, must be one of: {list(_BOUNDARIES)}")
@@ -305,6 +309,10 @@ def csd(
     Returns a pair: frequencies, and the density, which is complex. Signals are cut in segments of `nperseg` samples
     that overlap by `noverlap`; each is detrended, windowed and transformed with length `nfft`. Results are averaged by
     "mean" or "median". `scaling` is "density" or "spectrum". `fs` is the rate of samples.
+
+    Example:
+      >>> jax.scipy.signal.csd(jnp.ones(16), jnp.ones(16), nperseg=8)[0]
+      Array([0.   , 0.125, 0.25 , 0.375, 0.5  ], dtype=float32)
     """
     cutting = window, nperseg, noverlap, nfft
     freqs, _, result = _spectra("csd", x, y, axis, cutting, fs, detrend, return_onesided, scaling)
@@ -340,6 +348,10 @@ def welch(
     """Estimates the power spectral density of a signal by Welch's method.
 
     Returns a pair: frequencies and the density, which is real. The arguments are those of `csd`.
+
+    Example:
+      >>> jax.scipy.signal.welch(jnp.ones(16), nperseg=8)[0]
+      Array([0.   , 0.125, 0.25 , 0.375, 0.5  ], dtype=float32)
     """
     freqs, result = csd(x, None, fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis, average)
     return freqs, result.real
@@ -388,6 +400,11 @@ def istft(
 
     Returns a pair: times and the signal, real with `input_onesided`. Windows and overlaps must be those of `stft`.
     `time_axis` and `freq_axis` are the axes of `Zxx`.
+
+    Example:
+      >>> _, _, z = jax.scipy.signal.stft(jnp.ones(16), nperseg=8)
+      >>> jax.scipy.signal.istft(z, nperseg=8)[1].shape
+      (16,)
     """
     check_arraylike("istft", Zxx)
     Zxx = jnp.asarray(Zxx)
@@ -491,6 +508,10 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", axes: int | 
 
     `mode` is "full", "same" (the shape of `in1`) or "valid". `axes` are the axes to convolve along, by default all;
     other axes must have equal lengths.
+
+    Example:
+      >>> jax.scipy.signal.fftconvolve(jnp.array([1.0, 2.0]), jnp.array([1.0, 1.0])).round(3)
+      Array([1.       , 3.0000002, 2.       ], dtype=float32)
     """
     check_arraylike("fftconvolve", in1, in2)
     in1, in2 = promote_dtypes_inexact(in1, in2)
@@ -527,6 +548,10 @@ def convolve(
 
     `mode` is "full", "same" (the shape of `in1`) or "valid". `method` is "direct", which "auto" selects, or "fft".
     `precision` is that of the multiplications. Integers become floats.
+
+    Example:
+      >>> jax.scipy.signal.convolve(jnp.array([1, 2]), jnp.array([1, 1]))
+      Array([1., 3., 2.], dtype=float32)
     """
     if method not in _METHODS:
         raise ValueError(f"convolve: Got method={method!r}; expected 'auto', 'fft', or 'direct'.")
@@ -542,6 +567,10 @@ def correlate(
 
     `mode` is "full", "same" (the shape of `in1`) or "valid". `method` is "direct", which "auto" selects, or "fft".
     `precision` is that of the multiplications. Integers become floats.
+
+    Example:
+      >>> jax.scipy.signal.correlate(jnp.array([1, 2, 3]), jnp.array([1, 1]), mode="valid")
+      Array([3., 5.], dtype=float32)
     """
     return convolve(in1, jnp.flip(jnp.conj(in2)), mode, method, precision)
 
@@ -565,6 +594,10 @@ def convolve2d(
 
     `mode` is "full", "same" (the shape of `in1`) or "valid". Beyond its ends `in1` is zero: raises NotImplementedError
     for another `boundary` or `fillvalue`. `precision` is that of the multiplications.
+
+    Example:
+      >>> jax.scipy.signal.convolve2d(jnp.ones((2, 2)), jnp.ones((2, 2)), mode="valid")
+      Array([[4.]], dtype=float32)
     """
     _check_planes("convolve2d", in1, in2, boundary, fillvalue)
     return _direct("convolve2d", in1, in2, mode, precision)
@@ -582,6 +615,10 @@ def correlate2d(
 
     `mode` is "full", "same" (the shape of `in1`) or "valid". Beyond its ends `in1` is zero: raises NotImplementedError
     for another `boundary` or `fillvalue`. `precision` is that of the multiplications.
+
+    Example:
+      >>> jax.scipy.signal.correlate2d(jnp.ones((2, 2)), jnp.ones((2, 2)), mode="valid")
+      Array([[4.]], dtype=float32)
     """
     _check_planes("correlate2d", in1, in2, boundary, fillvalue)
     if (mode == "full" and _is_covered(in1, in2)) or (mode == "valid" and not _is_covered(in2, in1)):

@@ -196,6 +196,11 @@ def bicgstab(
 
     Returns a pair `(x, None)`. The arguments are those of `cg`. The method is van der Vorst's, 1992; the result is
     differentiable in `b` and in what `A` depends on.
+
+    Example:
+      >>> x, _ = jax.scipy.sparse.linalg.bicgstab(lambda x: 2.0 * x, jnp.array([2.0, 4.0]))
+      >>> x.round(3)
+      Array([1., 2.], dtype=float32)
     """
     A, b, x0, maxiter, M = _prepared("bicgstab", A, b, x0, maxiter, M)
     solver = partial(_bicgstab, x0=x0, tol=tol, atol=atol, maxiter=maxiter, M=M)
@@ -390,6 +395,11 @@ def gmres(
     Returns `(x, 0)`, or `(x, -1)` if x has NaNs. Restarts after `restart` vectors, at most `maxiter` times.
     `solve_method` "incremental" checks the residual after each vector, "batched" after all of them. The other arguments
     are those of `cg`. The method is that of Saad and Schultz, 1986.
+
+    Example:
+      >>> x, _ = jax.scipy.sparse.linalg.gmres(lambda x: 2.0 * x, jnp.array([2.0, 4.0]))
+      >>> x.round(3)
+      Array([1., 2.], dtype=float32)
     """
     A, b, x0, maxiter, M = _prepared("gmres", A, b, x0, maxiter, M)
     methods = {"incremental": _gmres_incremental, "batched": _gmres_batched}

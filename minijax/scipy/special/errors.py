@@ -54,6 +54,10 @@ def ndtr(x: ArrayLike) -> Array:
     """Computes the probability that a standard normal variable is at most x.
 
     Raises TypeError unless x is float32 or float64.
+
+    Example:
+      >>> jax.scipy.special.ndtr(jnp.array([0.0, 1.96])).round(3)
+      Array([0.5  , 0.975], dtype=float32)
     """
     return _ndtr(_checked("ndtr", x))
 
@@ -71,6 +75,10 @@ def ndtri(p: ArrayLike) -> Array:
     """Computes the inverse of `ndtr`: the argument with a given probability.
 
     Raises TypeError unless p is float32 or float64.
+
+    Example:
+      >>> jax.scipy.special.ndtri(jnp.array([0.5, 0.975])).round(2)
+      Array([0.       , 1.9599999], dtype=float32)
     """
     p = _checked("ndtri", p)
     tail = scalar_like(p, math.exp(-2.0))
@@ -101,6 +109,10 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
 
     Far below 0 it is an asymptotic series of `series_order` terms, at most 30. Raises TypeError unless x is float32 or
     float64 and the order is an int, ValueError for orders out of bounds.
+
+    Example:
+      >>> jax.scipy.special.log_ndtr(jnp.array([-20.0])).round(1)
+      Array([-203.90001], dtype=float32)
     """
     if not isinstance(series_order, int):
         raise TypeError("log_ndtr: series_order must be a Python integer.")
@@ -156,6 +168,10 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
 
     Arguments broadcast. It is the probability that a standard normal variable exceeds `h` while another is between 0
     and `a` times it.
+
+    Example:
+      >>> jax.scipy.special.owens_t(0.0, 1.0)
+      Array(0.125, dtype=float32)
     """
     return _owens_t_impl(*promote_args_inexact("owens_t", h, a))
 
@@ -221,6 +237,10 @@ def erfc(x: ArrayLike) -> Array:
     """Computes the complementary error function, `1 - erf(x)`, precisely for large x.
 
     Arguments are real; integers become floats.
+
+    Example:
+      >>> jax.scipy.special.erfc(jnp.array([0.0, 1.0])).round(4)
+      Array([1.    , 0.1573], dtype=float32)
     """
     return lax.erfc(*promote_args_inexact("erfc", x))
 
@@ -229,6 +249,10 @@ def erfinv(x: ArrayLike) -> Array:
     """Computes the inverse of `erf` on the interval from -1 to 1.
 
     NaN outside of it. Arguments are real.
+
+    Example:
+      >>> jax.scipy.special.erfinv(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return lax.erf_inv(*promote_args_inexact("erfinv", x))
 
@@ -237,6 +261,10 @@ def erfcx(x: ArrayLike) -> Array:
     """Computes `exp(x ** 2) * erfc(x)`, which does not underflow for large x.
 
     Arguments are real; integers become floats.
+
+    Example:
+      >>> jax.scipy.special.erfcx(jnp.array([0.0, 100.0])).round(4)
+      Array([1.    , 0.0056], dtype=float32)
     """
     (x,) = promote_args_inexact("erfcx", x)
     if is_complex(x):
@@ -286,6 +314,10 @@ def dawsn(x: ArrayLike) -> Array:
     """Computes Dawson's integral: `exp(-x ** 2)` times the integral of `exp(t ** 2)` from 0 to x.
 
     Arguments are real.
+
+    Example:
+      >>> jax.scipy.special.dawsn(jnp.array([0.0, 1.0])).round(4)
+      Array([0.    , 0.5381], dtype=float32)
     """
     (x,) = promote_args_inexact("dawsn", x)
     if is_complex(x):
@@ -336,6 +368,10 @@ def wofz(z: ArrayLike) -> Array:
     """Computes the Faddeeva function, `exp(-z ** 2) * erfc(-1j * z)`.
 
     The result is always complex.
+
+    Example:
+      >>> jax.scipy.special.wofz(jnp.array(0j)).real
+      Array(1.0000001, dtype=float32)
     """
     (z,) = arrays("wofz", z)
     return _wofz(convert_element_type(z, dtypes.to_complex_dtype(dtypes.to_inexact_dtype(typeof(z).dtype))))
@@ -410,6 +446,10 @@ def fresnel(x: ArrayLike) -> tuple[Any, Any]:
     """Computes the Fresnel integrals from 0 to x of `sin(pi * t ** 2 / 2)` and of its cosine.
 
     Returns a pair: the integral of the sine, and of the cosine. Raises NotImplementedError for complex x.
+
+    Example:
+      >>> jax.scipy.special.fresnel(0.0)
+      (Array(0., dtype=float32), Array(0., dtype=float32))
     """
     (x,) = promote_args_inexact("fresnel", x)
     if is_complex(x):

@@ -30,6 +30,7 @@ from minijax.primitives.families import const_like, is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import real
+from minijax.scipy.special.series import eps_of
 
 
 def _bernoulli_fractions(count: int) -> list[Fraction]:
@@ -64,6 +65,10 @@ def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
     """Computes the Hurwitz zeta function, the sum of `(n + q) ** -x` over n >= 0.
 
     `q` must be given: with 1 it is the Riemann zeta function. Raises NotImplementedError without `q`.
+
+    Example:
+      >>> jax.scipy.special.zeta(2.0, 1.0).round(4)
+      Array(1.6449, dtype=float32, weak_type=True)
     """
     if q is None:
         raise NotImplementedError(
@@ -79,6 +84,10 @@ def bernoulli(n: int) -> Array:
     """Returns the Bernoulli numbers B(0), ..., B(n), as a vector of floats.
 
     `n` is static. B(1) is -1/2. Raises ValueError for negative `n`.
+
+    Example:
+      >>> jax.scipy.special.bernoulli(2).round(4)
+      Array([ 1.        , -0.5       ,  0.16669999], dtype=float32)
     """
     n = concrete_or_error(operator.index, n, "Argument n of bernoulli")
     if n < 0:
@@ -109,6 +118,10 @@ def loggamma(x: ArrayLike) -> Array:
     """Computes the principal branch of the logarithm of the gamma function.
 
     Arguments may be complex. Real numbers that are not positive give NaN.
+
+    Example:
+      >>> jax.scipy.special.loggamma(jnp.array(3.0 + 0j)).real.round(4)
+      Array(0.6931, dtype=float32)
     """
     (x,) = promote_args_inexact("loggamma", x)
     if is_complex(x):
@@ -173,6 +186,10 @@ def gammasgn(x: ArrayLike) -> Array:
     """Returns the sign of the gamma function.
 
     NaN at negative integers. Raises ValueError for complex numbers.
+
+    Example:
+      >>> jax.scipy.special.gammasgn(jnp.array([-0.5, 0.5]))
+      Array([-1.,  1.], dtype=float32)
     """
     (x,) = promote_args_inexact("gammasgn", x)
     if is_complex(x):
@@ -188,6 +205,10 @@ def gamma(x: ArrayLike) -> Array:
     """Computes the gamma function.
 
     Arguments are real; integers become floats. NaN at the negative integers.
+
+    Example:
+      >>> jax.scipy.special.gamma(jnp.array([4.0, 5.0])).round(3)
+      Array([ 6.0000005, 24.000002 ], dtype=float32)
     """
     (x,) = promote_args_inexact("gamma", x)
     if is_complex(x):
@@ -200,6 +221,10 @@ def factorial(n: ArrayLike, exact: bool = False) -> Array:
     """Computes the factorial as `gamma(n + 1)`, and 0 of negative numbers.
 
     The result is a float. Raises NotImplementedError for `exact`.
+
+    Example:
+      >>> jax.scipy.special.factorial(jnp.array([3, 4])).round(3)
+      Array([ 6.0000005, 24.000002 ], dtype=float32)
     """
     if exact:
         raise NotImplementedError("factorial with exact=True")
@@ -211,6 +236,10 @@ def digamma(x: ArrayLike) -> Array:
     """Computes the digamma function, the derivative of `gammaln`.
 
     Arguments are real; integers become floats. NaN at zero and the negative integers.
+
+    Example:
+      >>> jax.scipy.special.digamma(1.0).round(4)
+      Array(-0.5772, dtype=float32, weak_type=True)
     """
     return lax.digamma(*promote_args_inexact("digamma", x))
 
@@ -219,6 +248,10 @@ def polygamma(n: ArrayLike, x: ArrayLike) -> Array:
     """Computes the derivative of order `n` of `digamma`.
 
     `n` is an array of integers that broadcasts with `x`. Raises ValueError for other dtypes.
+
+    Example:
+      >>> jax.scipy.special.polygamma(1, 1.0).round(4)
+      Array(1.6449, dtype=float32, weak_type=True)
     """
     if not jnp.issubdtype(typeof(n).dtype, np.integer):
         raise ValueError(f"Argument `n` to polygamma must be of integer type. Got dtype {typeof(n).dtype}.")
@@ -229,6 +262,10 @@ def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
     """Computes the regularized lower incomplete gamma function.
 
     `a` is the parameter and `x` the upper limit of the integral; both are real and broadcast.
+
+    Example:
+      >>> jax.scipy.special.gammainc(1.0, 1.0).round(4)
+      Array(0.6321, dtype=float32, weak_type=True)
     """
     return special.igamma(*promote_args_inexact("gammainc", a, x))
 
@@ -237,6 +274,10 @@ def gammaincc(a: ArrayLike, x: ArrayLike) -> Array:
     """Computes the regularized upper incomplete gamma function, `1 - gammainc(a, x)`.
 
     `a` is the parameter and `x` the lower limit of the integral; both are real and broadcast.
+
+    Example:
+      >>> jax.scipy.special.gammaincc(1.0, 1.0).round(4)
+      Array(0.36789998, dtype=float32, weak_type=True)
     """
     return special.igammac(*promote_args_inexact("gammaincc", a, x))
 
@@ -245,6 +286,10 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Computes the regularized incomplete beta function, from 0 to `x` in [0, 1].
 
     Arguments are real and broadcast. It is differentiable in `x` only.
+
+    Example:
+      >>> jax.scipy.special.betainc(1.0, 1.0, 0.25).round(3)
+      Array(0.25, dtype=float32, weak_type=True)
     """
     return special.betainc(*real("betainc", a, b, x))
 
@@ -276,6 +321,10 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
     """Computes the logarithm of the absolute value of the beta function.
 
     Arguments are real and broadcast.
+
+    Example:
+      >>> jax.scipy.special.betaln(1.0, 1.0)
+      Array(9.536743e-07, dtype=float32, weak_type=True)
     """
     a, b = promote_args_inexact("betaln", a, b)
     a, b = jnp.minimum(a, b), jnp.maximum(a, b)
@@ -288,6 +337,10 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
     """Computes the beta function, `gamma(a) * gamma(b) / gamma(a + b)`.
 
     Arguments are real and broadcast.
+
+    Example:
+      >>> jax.scipy.special.beta(2.0, 3.0).round(4)
+      Array(0.08329999, dtype=float32)
     """
     a, b = promote_args_inexact("beta", a, b)
     return gammasgn(a) * gammasgn(b) * gammasgn(jnp.add(a, b)) * lax.exp(betaln(a, b))
@@ -298,6 +351,10 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
     """Computes the rising factorial `gamma(z + m) / gamma(z)`, and 1 where m is 0.
 
     Derivatives are valid for positive arguments only.
+
+    Example:
+      >>> jax.scipy.special.poch(3.0, 2.0).round(3)
+      Array(12.000001, dtype=float32)
     """
     z, m = real("poch", z, m)
     return jnp.where(lax.eq(m, const_like(m, 0)), scalar_like(m, 1), gamma(jnp.add(z, m)) / gamma(z))
@@ -313,6 +370,10 @@ def multigammaln(a: ArrayLike, d: int) -> Array:
     """Computes the logarithm of the gamma function of dimension `d`.
 
     `d` is a static int, and `a` must exceed `(d - 1) / 2`.
+
+    Example:
+      >>> jax.scipy.special.multigammaln(3.0, 1).round(4)
+      Array(0.6931, dtype=float32)
     """
     (a,) = promote_args_inexact("multigammaln", a)
     d = concrete_or_error(int, d, "d argument of multigammaln")
@@ -328,6 +389,10 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:  # n
     """Computes the number of ways to choose `k` of `N` things, as a float.
 
     With `repetition`, which is static, a thing may be chosen again. Arguments broadcast. It does not take `exact`.
+
+    Example:
+      >>> jax.scipy.special.comb(5, 2).round(3)
+      Array(10., dtype=float32, weak_type=True)
     """
     N, k = promote_args_inexact("comb", N, k)
     if repetition:
@@ -386,6 +451,10 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     """Computes Kummer's confluent hypergeometric function 1F1(a, b, x) of real numbers.
 
     Arguments broadcast. Raises ValueError for complex ones.
+
+    Example:
+      >>> jax.scipy.special.hyp1f1(1.0, 1.0, 1.0).round(4)
+      Array(2.7182999, dtype=float32)
     """
     a, b, x = promote_args_inexact("hyp1f1", a, b, x)
     if is_complex(x):
@@ -421,22 +490,18 @@ hyp1f1.defjvps(
 )
 
 
-def _eps(x: Any) -> Any:
-    return dtypes.finfo(typeof(x).dtype).eps
-
-
 def _is_whole(x: Any, rounded: Any) -> Any:
-    return lax.abs(x - rounded) < 50 * _eps(x)
+    return lax.abs(x - rounded) < 50 * eps_of(x)
 
 
 def _is_fraction(x: Any, rounded: Any) -> Any:
-    return lax.abs(x - rounded) >= 50 * _eps(x)
+    return lax.abs(x - rounded) >= 50 * eps_of(x)
 
 
 def _gauss_series(a: Any, b: Any, c: Any, x: Any) -> Any:
     def unsettled(state):
         total, k, term = state
-        return (k < _MOST_TERMS) & (lax.abs(term) > _eps(x) * lax.abs(total))
+        return (k < _MOST_TERMS) & (lax.abs(term) > eps_of(x) * lax.abs(total))
 
     def add_term(state):
         total, k, term = state
@@ -475,7 +540,7 @@ def _gauss_near_one(a: Any, b: Any, c: Any, x: Any) -> Any:
 
     def unsettled(state):
         *_, term, _, k, total = state
-        return (k < _MOST_TERMS) & (lax.abs(term) >= _eps(x) * lax.abs(total))
+        return (k < _MOST_TERMS) & (lax.abs(term) >= eps_of(x) * lax.abs(total))
 
     def add_logarithmic(state):
         a, logarithm, b, above, e, s, factor, _, _, k, total = state
@@ -529,6 +594,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
 
     The methods are those of Pearson, Olver and Porter, 2017, section 4. Precision is lost where the value is large.
     Infinite where x > 1 and where the series diverges.
+
+    Example:
+      >>> jax.scipy.special.hyp2f1(1.0, 1.0, 2.0, 0.5).round(4)
+      Array(1.3863, dtype=float32)
     """
     a, b, c, x = promote_args_inexact("hyp2f1", a, b, c, x)
     d, s, ca, cb = c - a - b, 1 - x, c - a, c - b
@@ -591,6 +660,10 @@ def i0e(x: ArrayLike) -> Array:
     """Computes `exp(-abs(x)) * i0(x)`, which does not overflow.
 
     Arguments are real; integers become floats.
+
+    Example:
+      >>> jax.scipy.special.i0e(0.0)
+      Array(1.0000001, dtype=float32, weak_type=True)
     """
     return bessel.bessel_i0e(*promote_args_inexact("i0e", x))
 
@@ -599,6 +672,10 @@ def i0(x: ArrayLike) -> Array:
     """Computes the modified Bessel function of the first kind of order 0.
 
     Arguments are real; integers become floats.
+
+    Example:
+      >>> jax.scipy.special.i0(0.0)
+      Array(1.0000001, dtype=float32, weak_type=True)
     """
     (x,) = promote_args_inexact("i0", x)
     return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i0e(x))
@@ -608,6 +685,10 @@ def i1e(x: ArrayLike) -> Array:
     """Computes `exp(-abs(x)) * i1(x)`, which does not overflow.
 
     Arguments are real; integers become floats.
+
+    Example:
+      >>> jax.scipy.special.i1e(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return bessel.bessel_i1e(*promote_args_inexact("i1e", x))
 
@@ -616,6 +697,10 @@ def i1(x: ArrayLike) -> Array:
     """Computes the modified Bessel function of the first kind of order 1.
 
     Arguments are real; integers become floats.
+
+    Example:
+      >>> jax.scipy.special.i1(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     (x,) = promote_args_inexact("i1", x)
     return lax.mul(lax.exp(lax.abs(x)), bessel.bessel_i1e(x))
@@ -642,6 +727,10 @@ def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
 
     Orders are on a leading axis. `v` is static, and `n_iter` is the number of steps of the backward recurrence.
     Arguments are real. SciPy's `jv` computes one order.
+
+    Example:
+      >>> jax.scipy.special.bessel_jn(jnp.array(0.0), v=1)
+      Array([nan, nan], dtype=float32)
     """
     (z,) = promote_args_inexact("bessel_jn", jnp.asarray(z))
     if typeof(z).dtype == np.complex128:

@@ -154,6 +154,11 @@ def sph_harm_y(n: Array, m: Array, theta: Array, phi: Array, diff_n: None = None
 
     `n` are degrees, `m` orders, `theta` colatitudes from 0 to pi, and `phi` longitudes. Degrees above `n_max`, by
     default the largest of `n`, are clipped; it is static and must be given under `jit`. `diff_n` must be `None`.
+
+    Example:
+      >>> one = jnp.zeros(1, int)
+      >>> jax.scipy.special.sph_harm_y(one, one, jnp.zeros(1), jnp.zeros(1), n_max=0).real.round(4)
+      Array([0.2821], dtype=float32)
     """
     if diff_n is not None:
         raise NotImplementedError("sph_harm_y: derivatives by `diff_n` are not supported.")

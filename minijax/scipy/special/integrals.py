@@ -10,7 +10,6 @@ import numpy as np
 
 import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
-from minijax.base import dtypes
 from minijax.dispatch.jitted import jitted
 from minijax.higher.while_loop import while_loop
 from minijax.ir.types import typeof
@@ -20,7 +19,7 @@ from minijax.primitives.families import is_complex, scalar_like
 from minijax.primitives.promote import promote_args_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 from minijax.scipy.formulas import real
-from minijax.scipy.special.series import polynomial, rational
+from minijax.scipy.special.series import eps_of, polynomial, rational
 
 # Rational approximations up to 2, 4, 8, 16, 32, 64 and beyond, of the highest order first: S. L. Moshier, Cephes,
 # ei.c, 1999.
@@ -86,6 +85,10 @@ def expi(x: ArrayLike) -> Array:
     """Computes the exponential integral: the principal value integral of `exp(t) / t` up to x.
 
     Raises ValueError for complex x.
+
+    Example:
+      >>> jax.scipy.special.expi(1.0).round(4)
+      Array(1.8951, dtype=float32)
     """
     (x,) = real("expi", x)
     return jnp.piecewise(x, [x < 0], [lambda x: -exp1(-x), _expi_of_positive])
@@ -102,6 +105,10 @@ def exp1(x: ArrayLike) -> Array:
     """Computes the exponential integral of order 1: the integral of `exp(-t) / t` from x to infinity.
 
     Arguments are real.
+
+    Example:
+      >>> jax.scipy.special.exp1(1.0).round(4)
+      Array(0.21939999, dtype=float32)
     """
     (x,) = real("exp1", x)
     return expn(1, x)
@@ -109,10 +116,6 @@ def exp1(x: ArrayLike) -> Array:
 
 # The methods of S. L. Moshier, Cephes, expn.c, 1985: a power series, a continued fraction, an asymptotic series.
 _LARGE = 1.44115188075855872e17
-
-
-def _eps(x: Any) -> Any:
-    return dtypes.finfo(typeof(x).dtype).eps
 
 
 def _expn_by_powers(x: Any, n: Any) -> Any:
@@ -135,7 +138,7 @@ def _expn_by_powers(x: Any, n: Any) -> Any:
 
     def unsettled(state):
         _, _, change, x, _, _ = state
-        return (x > 0) & (change > _eps(x))
+        return (x > 0) & (change > eps_of(x))
 
     def add_term(state):
         total, pk, _, x, xk, yk = state
@@ -155,7 +158,7 @@ def _expn_by_fraction(x: Any, n: Any) -> Any:
 
     def unsettled(state):
         *_, change, x = state
-        return (x > 0) & (change > _eps(x))
+        return (x > 0) & (change > eps_of(x))
 
     def next_convergent(state):
         result, k, pkm1, pkm2, qkm1, qkm2, r, _, x = state
@@ -195,6 +198,10 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     """Computes the exponential integral of order n: the integral of `exp(-x * t) / t ** n` from 1 to infinity.
 
     `n` is an array of integers that broadcasts with `x`.
+
+    Example:
+      >>> jax.scipy.special.expn(2, 0.0)
+      Array(0.5, dtype=float32)
     """
     n, x = real("expn", n, x)
     conditions = [(n < 0) | (x < 0), (x == 0) & (n < 2), (x == 0) & (n >= 2), (n == 0) & (x >= 0), n >= 5000, x > 1]
@@ -234,6 +241,10 @@ def spence(x: Array) -> Array:
     """Computes Spence's function, the dilogarithm of `1 - x`.
 
     Raises TypeError unless x is float32 or float64.
+
+    Example:
+      >>> jax.scipy.special.spence(1.0)
+      Array(0., dtype=float32)
     """
     x = jnp.asarray(x)
     if typeof(x).dtype not in (np.float32, np.float64):
@@ -280,6 +291,10 @@ def sici(x: ArrayLike) -> tuple[Any, Any]:
     """Computes the sine and cosine integrals of real numbers.
 
     Returns a pair of arrays. Raises ValueError for complex numbers.
+
+    Example:
+      >>> jax.scipy.special.sici(0.0)[0]
+      Array(0., dtype=float32)
     """
     (x,) = promote_args_inexact("sici", x)
     if is_complex(x):

@@ -53,6 +53,10 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Computes `x * log(y)`, and 0 where x is 0, unless y is NaN.
 
     Derivatives are defined where x is 0 too.
+
+    Example:
+      >>> jax.scipy.special.xlogy(0.0, 0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return _zero_at_zero(*promote_args_inexact("xlogy", x, y), lax.log)
 
@@ -69,6 +73,10 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
     """Computes `x * log(1 + y)`, and 0 where x is 0, unless y is NaN.
 
     Derivatives are defined where x is 0 too.
+
+    Example:
+      >>> jax.scipy.special.xlog1py(0.0, -1.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return _zero_at_zero(*promote_args_inexact("xlog1py", x, y), lax.log1p)
 
@@ -95,6 +103,10 @@ def entr(x: ArrayLike) -> Array:
     """Computes `-x * log(x)`, the terms of an entropy in nats.
 
     It is 0 at 0, and minus infinity of negative numbers.
+
+    Example:
+      >>> jax.scipy.special.entr(jnp.array([0.0, 1.0]))
+      Array([-0., -0.], dtype=float32)
     """
     (x,) = real("entr", x)
     return lax.select(lax.lt(x, const_like(x, 0)), structural.full_like(x, -np.inf), lax.neg(_xlogx(x)))
@@ -113,6 +125,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
     """Computes `p * log(p / q)`, the terms of a relative entropy.
 
     They are 0 where p is 0 and q is not negative, and infinite where an argument is negative or only `q` is 0.
+
+    Example:
+      >>> jax.scipy.special.rel_entr(2.0, 2.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     return _relative_entropy(*real("rel_entr", p, q))
 
@@ -121,6 +137,10 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
     """Computes `p * log(p / q) - p + q`, the terms of a Kullback-Leibler divergence.
 
     They are `q` where p is 0, and infinite where an argument is negative or only `q` is 0.
+
+    Example:
+      >>> jax.scipy.special.kl_div(2.0, 2.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     p, q = real("kl_div", p, q)
     return _relative_entropy(p, q) - p + q
@@ -137,6 +157,10 @@ def boxcox(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Computes `(x ** lmbda - 1) / lmbda`, and `log(x)` where lmbda is 0.
 
     Arguments broadcast. The transform is Box and Cox's, 1964.
+
+    Example:
+      >>> jax.scipy.special.boxcox(3.0, 2.0)
+      Array(4., dtype=float32, weak_type=True)
     """
     return _power_transform(*promote_args_inexact("boxcox", x, lmbda), lax.log)
 
@@ -145,6 +169,10 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
     """Computes `((1 + x) ** lmbda - 1) / lmbda`, and `log(1 + x)` where lmbda is 0.
 
     Arguments broadcast. It is precise near x = 0.
+
+    Example:
+      >>> jax.scipy.special.boxcox1p(2.0, 2.0)
+      Array(4., dtype=float32, weak_type=True)
     """
     return _power_transform(*promote_args_inexact("boxcox1p", x, lmbda), lax.log1p)
 
@@ -165,5 +193,9 @@ def log_softmax(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None) -
     """Computes the logarithm of `softmax` without overflow.
 
     `axis` is an axis or tuple of axes, by default all; in `jax.nn.log_softmax` it is the last one.
+
+    Example:
+      >>> jax.scipy.special.log_softmax(jnp.array([0.0, 200.0]))
+      Array([-200.,    0.], dtype=float32)
     """
     return nn.log_softmax(x, axis=axis)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import minijax.numpy as jnp
+from minijax.base import dtypes
 from minijax.ir.types import typeof
 from minijax.primitives import elementwise as lax, structural
 from minijax.primitives.convert import convert_element_type
@@ -20,6 +21,11 @@ def rational(tables: Sequence[Sequence[float]], x: Any, factor: Any) -> Any:
     """`factor` times the quotient of the polynomials of two tables; of one table, times its polynomial."""
     result = factor * polynomial(tables[0], x)
     return result / polynomial(tables[1], x) if len(tables) > 1 else result
+
+
+def eps_of(x: Any) -> Any:
+    """The distance from 1 to the next number of the dtype of `x`."""
+    return dtypes.finfo(typeof(x).dtype).eps
 
 
 def safe(inside: Any, x: Any) -> Any:

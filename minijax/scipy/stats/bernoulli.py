@@ -15,6 +15,10 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Computes the logarithm of the probability of `k` under the Bernoulli distribution.
 
     `p` is the probability of 1. `loc` shifts it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.bernoulli.logpmf(1, 1.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     k, p, loc = inexact("bernoulli.logpmf", k, p, loc)
     x = lax.sub(k, loc)
@@ -29,6 +33,10 @@ def cdf(k: ArrayLike, p: ArrayLike) -> Array:
     """Computes the probability of at most `k` under the Bernoulli distribution.
 
     `p` is the probability of 1. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.bernoulli.cdf(0, 0.25)
+      Array(0.75, dtype=float32, weak_type=True)
     """
     k, p = inexact("bernoulli.cdf", k, p)
     is_invalid = jnp.isnan(k) | jnp.isnan(p) | lax.lt(p, const_like(p, 0)) | (p > 1)
@@ -41,6 +49,10 @@ def ppf(q: ArrayLike, p: ArrayLike) -> Array:
     """Computes the quantile of the Bernoulli distribution at a probability, the inverse of `cdf`.
 
     `p` is the probability of 1. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.bernoulli.ppf(0.5, 0.75)
+      Array(1., dtype=float32, weak_type=True)
     """
     q, p = inexact("bernoulli.ppf", q, p)
     is_invalid = jnp.isnan(q) | jnp.isnan(p) | lax.lt(p, const_like(p, 0)) | (p > 1) | (q < 0) | (q > 1)

@@ -19,6 +19,10 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
 
     `a` and `b` are its positive shapes. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become
     floats.
+
+    Example:
+      >>> jax.scipy.stats.beta.logpdf(0.5, 1.0, 1.0)
+      Array(-9.536743e-07, dtype=float32, weak_type=True)
     """
     x, a, b, loc, scale = inexact("beta.logpdf", x, a, b, loc, scale)
     norm, one = lax.neg(betaln(a, b)), const_like(x, 1)
@@ -42,6 +46,10 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
 
     `a` and `b` are its positive shapes. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become
     floats.
+
+    Example:
+      >>> jax.scipy.stats.beta.cdf(0.25, 1.0, 1.0)
+      Array(0.24999976, dtype=float32, weak_type=True)
     """
     x, a, b, loc, scale = inexact("beta.cdf", x, a, b, loc, scale)
     return betainc(a, b, _clamped(x, loc, scale))
@@ -55,6 +63,10 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
 
     `a` and `b` are its positive shapes. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become
     floats.
+
+    Example:
+      >>> jax.scipy.stats.beta.sf(0.25, 1.0, 1.0)
+      Array(0.75000024, dtype=float32, weak_type=True)
     """
     x, a, b, loc, scale = inexact("beta.sf", x, a, b, loc, scale)
     return betainc(b, a, 1 - _clamped(x, loc, scale))

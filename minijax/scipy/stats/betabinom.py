@@ -18,6 +18,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLik
 
     `n` is the number of trials, whose probability of success has a beta distribution of shapes `a` and `b`. `loc`
     shifts it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.betabinom.logpmf(0, 1, 1.0, 1.0).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     k, n, a, b, loc = inexact("betabinom.logpmf", k, n, a, b, loc)
     y = lax.sub(lax.floor(k), loc)

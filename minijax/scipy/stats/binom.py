@@ -15,6 +15,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
     `n` is the number of trials and `p` the probability of success in each. `loc` shifts it. Arguments broadcast;
     integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.binom.logpmf(1, 1, 0.5).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     k, n, p, loc = inexact("binom.logpmf", k, n, p, loc)
     y = k - loc

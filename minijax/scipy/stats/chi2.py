@@ -18,6 +18,10 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
     `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
     become floats.
+
+    Example:
+      >>> jax.scipy.stats.chi2.logpdf(2.0, 2.0).round(4)
+      Array(-1.6931, dtype=float32, weak_type=True)
     """
     x, df, loc, scale = inexact("chi2.logpdf", x, df, loc, scale)
     two, y = const_like(x, 2), lax.div(lax.sub(x, loc), scale)
@@ -40,6 +44,10 @@ def cdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -
 
     `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
     become floats.
+
+    Example:
+      >>> jax.scipy.stats.chi2.cdf(2.0, 2.0).round(4)
+      Array(0.6321, dtype=float32, weak_type=True)
     """
     x, df, loc, scale = inexact("chi2.cdf", x, df, loc, scale)
     return gammainc(*_halved(x, df, loc, scale))
@@ -50,6 +58,10 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
 
     `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
     become floats.
+
+    Example:
+      >>> jax.scipy.stats.chi2.sf(2.0, 2.0).round(4)
+      Array(0.36789998, dtype=float32, weak_type=True)
     """
     x, df, loc, scale = inexact("chi2.sf", x, df, loc, scale)
     return gammaincc(*_halved(x, df, loc, scale))

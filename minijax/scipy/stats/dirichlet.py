@@ -20,6 +20,10 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
 
     `x` are shares along the first axis; the last one may be left out. Raises ValueError unless `alpha` is a vector of
     one element per share.
+
+    Example:
+      >>> jax.scipy.stats.dirichlet.logpdf(jnp.array([0.5, 0.5]), jnp.ones(2))
+      Array(-9.536743e-07, dtype=float32)
     """
     return _logpdf(*promote_dtypes_inexact(*arrays("dirichlet.logpdf", x, alpha)))
 

@@ -13,6 +13,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the density of the exponential distribution.
 
     Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.expon.logpdf(1.0)
+      Array(-1., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("expon.logpdf", x, loc, scale)
     log_scale = lax.log(scale)
@@ -27,6 +31,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of at most `x` under the exponential distribution.
 
     Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.expon.cdf(1.0).round(4)
+      Array(0.6321, dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("expon.cdf", x, loc, scale)
     scaled = (loc - x) / scale
@@ -37,6 +45,10 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of at most `x` under the exponential distribution.
 
     Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.expon.logcdf(1.0).round(4)
+      Array(-0.4587, dtype=float32, weak_type=True)
     """
     return lax.log1p(-sf(x, loc, scale))
 
@@ -45,6 +57,10 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of more than `x` under the exponential distribution.
 
     Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.expon.logsf(1.0)
+      Array(-1., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("expon.logsf", x, loc, scale)
     scaled = (loc - x) / scale
@@ -58,6 +74,10 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the quantile of the exponential distribution at a probability, the inverse of `cdf`.
 
     Its rate is 1 / `scale`. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.expon.ppf(0.0)
+      Array(0., dtype=float32, weak_type=True)
     """
     q, loc, scale = inexact("expon.ppf", q, loc, scale)
     is_invalid = jnp.isnan(q) | (q < 0) | (q > 1)

@@ -16,6 +16,10 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """Computes the logarithm of the density of the gamma distribution.
 
     `a` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gamma.logpdf(1.0, 1.0)
+      Array(-1.0000005, dtype=float32, weak_type=True)
     """
     x, a, loc, scale = inexact("gamma.logpdf", x, a, loc, scale)
     is_inside = lax.ge(x, loc)
@@ -32,6 +36,10 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """Computes the probability of at most `x` under the gamma distribution.
 
     `a` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gamma.cdf(1.0, 1.0).round(4)
+      Array(0.6321, dtype=float32, weak_type=True)
     """
     x, a, loc, scale = inexact("gamma.cdf", x, a, loc, scale)
     return gammainc(a, lax.clamp(const_like(x, 0), (x - loc) / scale, const_like(x, jnp.inf)))
@@ -44,6 +52,10 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     """Computes the probability of more than `x` under the gamma distribution.
 
     `a` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gamma.sf(1.0, 1.0).round(4)
+      Array(0.36789998, dtype=float32, weak_type=True)
     """
     x, a, loc, scale = inexact("gamma.sf", x, a, loc, scale)
     y = (x - loc) / scale

@@ -14,6 +14,10 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
 
     `beta` is its shape: 1 for the Laplace and 2 for the normal distribution. Arguments broadcast; integers become
     floats.
+
+    Example:
+      >>> jax.scipy.stats.gennorm.logpdf(0.0, 1.0).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     x, beta = inexact("gennorm.logpdf", x, beta)
     return lax.log(0.5 * beta) - lax.lgamma(1 / beta) - lax.pow(abs(x), beta)
@@ -27,6 +31,10 @@ def cdf(x: ArrayLike, beta: ArrayLike) -> Array:
 
     `beta` is its shape: 1 for the Laplace and 2 for the normal distribution. Arguments broadcast; integers become
     floats.
+
+    Example:
+      >>> jax.scipy.stats.gennorm.cdf(0.0, 1.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     x, beta = inexact("gennorm.cdf", x, beta)
     return 0.5 * (1 + lax.sign(x) * gammainc(1 / beta, lax.pow(abs(x), beta)))

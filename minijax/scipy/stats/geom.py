@@ -16,6 +16,10 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
 
     `k` is the number of trials up to the first success, from 1 on, and `p` the probability of success in each. `loc`
     shifts it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.geom.logpmf(1, 0.5).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     k, p, loc = inexact("geom.logpmf", k, p, loc)
     x = lax.sub(k, loc)

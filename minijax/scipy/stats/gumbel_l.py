@@ -15,6 +15,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the density of the Gumbel distribution of smallest values.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gumbel_l.logpdf(0.0)
+      Array(-1., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("gumbel_l.logpdf", x, loc, scale)
     holds, scaled, norm = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale, xlogy(-1, scale)
@@ -41,6 +45,10 @@ def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the quantile of the Gumbel distribution of smallest values at a probability, the inverse of `cdf`.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gumbel_l.ppf(0.5).round(4)
+      Array(-0.3665, dtype=float32, weak_type=True)
     """
     p, loc, scale = inexact("gumbel_l.ppf", p, loc, scale)
     holds = lax.gt(p, const_like(p, 0)) & (p < 1)

@@ -13,6 +13,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the density of the Laplace distribution.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.laplace.logpdf(0.0).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("laplace.logpdf", x, loc, scale)
     scaled = lax.div(lax.abs(lax.sub(x, loc)), scale)
@@ -26,6 +30,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of at most `x` under the Laplace distribution.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.laplace.cdf(0.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("laplace.cdf", x, loc, scale)
     scaled, half = lax.div(lax.sub(x, loc), scale), const_like(x, 0.5)

@@ -15,6 +15,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the density of the logistic distribution.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.logistic.logpdf(0.0).round(4)
+      Array(-1.3863, dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("logistic.logpdf", x, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
@@ -30,6 +34,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of at most `x` under the logistic distribution.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.logistic.cdf(0.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("logistic.cdf", x, loc, scale)
     return lax.logistic((x - loc) / scale)
@@ -39,6 +47,10 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of more than `x` under the logistic distribution.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.logistic.sf(0.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("logistic.sf", x, loc, scale)
     return lax.logistic(-((x - loc) / scale))
@@ -48,6 +60,10 @@ def ppf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the quantile of the logistic distribution at a probability, the inverse of `cdf`.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.logistic.ppf(0.5)
+      Array(0., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("logistic.ppf", x, loc, scale)
     return lax.add(lax.mul(logit(x), scale), loc)
@@ -57,6 +73,10 @@ def isf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the value that the logistic distribution exceeds with a given probability, the inverse of `sf`.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.logistic.isf(0.5)
+      Array(0., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("logistic.isf", x, loc, scale)
     return lax.add(lax.mul(lax.neg(logit(x)), scale), loc)

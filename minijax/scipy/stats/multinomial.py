@@ -19,6 +19,10 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
 
     Counts `x` are along the last axis, out of `n`, and `p` are their probabilities. Raises ValueError unless `x` and
     `n` are integers.
+
+    Example:
+      >>> jax.scipy.stats.multinomial.logpmf(jnp.array([1, 0]), 1, jnp.array([0.5, 0.5])).round(4)
+      Array(-0.6931, dtype=float32)
     """
     (p,) = promote_args_inexact("multinomial.logpmf", p)
     x, n = promote_dtypes_numeric(unwrapped(x), n)

@@ -20,6 +20,10 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
 
     Vectors are along the last axis. A scalar `cov` multiplies the identity. Raises ValueError for shapes that do not
     fit, NotImplementedError for `allow_singular`.
+
+    Example:
+      >>> jax.scipy.stats.multivariate_normal.logpdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2)).round(4)
+      Array(-1.8378999, dtype=float32)
     """
     if allow_singular is not None:
         raise NotImplementedError("allow_singular argument of multivariate_normal.logpdf")

@@ -16,6 +16,10 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
 
     `k` is the number of failures before `n` successes, and `p` the probability of success in each trial. `loc` shifts
     it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.nbinom.logpmf(0, 1, 0.5).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     k, n, p, loc = inexact("nbinom.logpmf", k, n, p, loc)
     y, one = lax.sub(k, loc), const_like(k, 1)

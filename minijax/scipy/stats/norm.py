@@ -48,6 +48,10 @@ def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of at most `x` under the normal distribution.
 
     `loc` is its mean and `scale` its standard deviation. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.norm.logcdf(0.0).round(4)
+      Array(-0.6931, dtype=float32)
     """
     x, loc, scale = inexact("norm.logcdf", x, loc, scale)
     return log_ndtr((x - loc) / scale)
@@ -58,6 +62,10 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
     `loc` is its mean and `scale` its standard deviation. The result has the default floating dtype. Arguments
     broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.norm.ppf(jnp.array([0.5, 0.975])).round(2)
+      Array([0.       , 1.9599999], dtype=float32)
     """
     # jax's result has the default floating dtype, whatever that of q.
     return jnp.asarray(ndtri(q) * scale + loc, float)
@@ -67,6 +75,10 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of more than `x` under the normal distribution.
 
     `loc` is its mean and `scale` its standard deviation. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.norm.sf(0.0)
+      Array(0.5, dtype=float32)
     """
     x, loc, scale = inexact("norm.sf", x, loc, scale)
     return cdf(-x, -loc, scale)
@@ -76,6 +88,10 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of more than `x` under the normal distribution.
 
     `loc` is its mean and `scale` its standard deviation. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.norm.logsf(0.0).round(4)
+      Array(-0.6931, dtype=float32)
     """
     x, loc, scale = inexact("norm.logsf", x, loc, scale)
     return logcdf(-x, -loc, scale)
@@ -86,6 +102,10 @@ def isf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
 
     `loc` is its mean and `scale` its standard deviation. The result has the default floating dtype. Arguments
     broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.norm.isf(0.5)
+      Array(0., dtype=float32)
     """
     return ppf(1 - q, loc, scale)
 

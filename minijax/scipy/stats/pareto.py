@@ -14,6 +14,10 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """Computes the logarithm of the density of the Pareto distribution.
 
     `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.pareto.logpdf(1.0, 1.0)
+      Array(-0., dtype=float32, weak_type=True)
     """
     x, b, loc, scale = inexact("pareto.logpdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
@@ -29,6 +33,10 @@ def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """Computes the probability of at most `x` under the Pareto distribution.
 
     `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.pareto.cdf(2.0, 1.0)
+      Array(0.5, dtype=float32, weak_type=True)
     """
     x, b, loc, scale = inexact("pareto.cdf", x, b, loc, scale)
     scaled = lax.div(lax.sub(x, loc), scale)
@@ -40,6 +48,10 @@ def logcdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     """Computes the logarithm of the probability of at most `x` under the Pareto distribution.
 
     `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.pareto.logcdf(2.0, 1.0).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     x, b, loc, scale = inexact("pareto.logcdf", x, b, loc, scale)
     scaled = (x - loc) / scale
@@ -51,6 +63,10 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     """Computes the logarithm of the probability of more than `x` under the Pareto distribution.
 
     `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.pareto.logsf(2.0, 1.0).round(4)
+      Array(-0.6931, dtype=float32, weak_type=True)
     """
     x, b, loc, scale = inexact("pareto.logsf", x, b, loc, scale)
     logarithm = -(b * lax.log((x - loc) / scale))
@@ -64,6 +80,10 @@ def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     """Computes the quantile of the Pareto distribution at a probability, the inverse of `cdf`.
 
     `b` is its shape. `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.pareto.ppf(0.5, 1.0)
+      Array(2., dtype=float32, weak_type=True)
     """
     q, b, loc, scale = inexact("pareto.ppf", q, b, loc, scale)
     one = const_like(q, 1)

@@ -22,6 +22,10 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Computes the logarithm of the probability of `k` under the Poisson distribution.
 
     `mu` is its mean. `loc` shifts it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.poisson.logpmf(0, 1.0)
+      Array(-1.0000005, dtype=float32, weak_type=True)
     """
     k, mu, loc = inexact("poisson.logpmf", k, mu, loc)
     x = k - loc
@@ -36,6 +40,10 @@ def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     """Computes the probability of at most `k` under the Poisson distribution.
 
     `mu` is its mean. `loc` shifts it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.poisson.cdf(0, 1.0).round(4)
+      Array(0.36789998, dtype=float32, weak_type=True)
     """
     k, mu, loc = inexact("poisson.cdf", k, mu, loc)
     x = k - loc
@@ -49,6 +57,10 @@ def entropy(mu: ArrayLike, loc: ArrayLike = 0) -> Array:
 
     `mu` is its mean. It is a sum up to mu = 100, and an asymptotic series beyond. `loc` shifts it. Arguments broadcast;
     integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.poisson.entropy(1.0).round(3)
+      Array(1.3050001, dtype=float32)
     """
     mu, loc = inexact("poisson.entropy", mu, loc)
     shape = jnp.broadcast_shapes(jnp.shape(mu), jnp.shape(loc))

@@ -46,6 +46,10 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate", keep
 
     Of several, it is the smallest. The result is a named tuple: `mode`, `count`. `axis` is `None` for all elements.
     Raises ValueError for an unknown `nan_policy`, NotImplementedError for those but "propagate".
+
+    Example:
+      >>> jax.scipy.stats.mode(jnp.array([1, 2, 2])).mode
+      Array(2, dtype=int32)
     """
     check_arraylike("mode", a)
     _check_policy("mode", nan_policy)
@@ -71,6 +75,10 @@ def sem(
 
     It is the standard deviation, with `ddof`, divided by the square root of the number of elements. `nan_policy` "omit"
     leaves NaN out. Raises ValueError for policies other than "omit" and "propagate".
+
+    Example:
+      >>> jax.scipy.stats.sem(jnp.array([1.0, 2.0, 3.0])).round(3)
+      Array(0.577, dtype=float32)
     """
     (b,) = promote_args_inexact("sem", a)
     b = jnp.asarray(b)

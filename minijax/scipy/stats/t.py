@@ -16,6 +16,10 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
 
     `df` is the number of degrees of freedom. `loc` shifts and `scale` stretches it. Arguments broadcast; integers
     become floats.
+
+    Example:
+      >>> jax.scipy.stats.t.logpdf(0.0, 1.0).round(4)
+      Array(-1.1446999, dtype=float32, weak_type=True)
     """
     x, df, loc, scale = inexact("t.logpdf", x, df, loc, scale)
     two, scaled = const_like(x, 2), lax.div(lax.sub(x, loc), scale)

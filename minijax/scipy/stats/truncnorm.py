@@ -39,6 +39,10 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
     It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
     it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.truncnorm.logpdf(2.0, -1.0, 1.0)
+      Array(-inf, dtype=float32)
     """
     x, a, b, loc, scale = inexact("truncnorm.logpdf", x, a, b, loc, scale)
     logarithm = lax.sub(norm.logpdf(x, loc, scale), _log_mass(a, b))
@@ -52,6 +56,10 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
     It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
     it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.truncnorm.pdf(2.0, -1.0, 1.0)
+      Array(0., dtype=float32)
     """
     return lax.exp(logpdf(x, a, b, loc, scale))
 
@@ -62,6 +70,10 @@ def logcdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
     It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
     it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.truncnorm.logcdf(1.0, -1.0, 1.0)
+      Array(0., dtype=float32)
     """
     x, a, b, loc, scale = inexact("truncnorm.logcdf", x, a, b, loc, scale)
     x, a, b = jnp.broadcast_arrays(x, a, b)
@@ -82,6 +94,10 @@ def logsf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
     It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
     it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.truncnorm.logsf(-1.0, -1.0, 1.0)
+      Array(0., dtype=float32)
     """
     x, a, b, loc, scale = promote_args_inexact("truncnorm.logsf", x, a, b, loc, scale)
     return logcdf(-x, -b, -a, -loc, scale)
@@ -93,6 +109,10 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
     It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
     it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.truncnorm.cdf(0.0, -1.0, 1.0).round(4)
+      Array(0.5, dtype=float32)
     """
     return lax.exp(logcdf(x, a, b, loc, scale))
 
@@ -103,6 +123,10 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
     It is cut off at `a` and `b` standard deviations from `loc`. NaN unless a < b. `loc` shifts and `scale` stretches
     it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.truncnorm.sf(0.0, -1.0, 1.0).round(4)
+      Array(0.5, dtype=float32)
     """
     return lax.exp(logsf(x, a, b, loc, scale))
 

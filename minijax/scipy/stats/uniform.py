@@ -14,6 +14,10 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the density of the uniform distribution.
 
     It is uniform from `loc` to `loc + scale`. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.uniform.logpdf(0.5)
+      Array(-0., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("uniform.logpdf", x, loc, scale)
     logarithm = -lax.log(scale)
@@ -27,6 +31,10 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of at most `x` under the uniform distribution.
 
     It is uniform from `loc` to `loc + scale`. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.uniform.cdf(0.25)
+      Array(0.25, dtype=float32)
     """
     x, loc, scale = inexact("uniform.cdf", x, loc, scale)
     below, above = x < loc, x > loc + scale
@@ -38,6 +46,10 @@ def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the quantile of the uniform distribution at a probability, the inverse of `cdf`.
 
     It is uniform from `loc` to `loc + scale`. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.uniform.ppf(0.25)
+      Array(0.25, dtype=float32, weak_type=True)
     """
     q, loc, scale = inexact("uniform.ppf", q, loc, scale)
     is_invalid = jnp.isnan(q) | (q < 0) | (q > 1)

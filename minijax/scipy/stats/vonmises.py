@@ -13,6 +13,10 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     """Computes the logarithm of the density of the von Mises distribution on the circle.
 
     `kappa` is its concentration. `x` is an angle in radians. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.vonmises.logpdf(0.0, 0.0).round(4)
+      Array(nan, dtype=float32, weak_type=True)
     """
     x, kappa = inexact("vonmises.logpdf", x, kappa)
     holds = kappa > 0

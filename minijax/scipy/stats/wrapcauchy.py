@@ -14,6 +14,10 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     """Computes the logarithm of the density of the Cauchy distribution wrapped around the circle.
 
     `c`, between 0 and 1, is its concentration. `x` is an angle in radians. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.wrapcauchy.logpdf(0.0, 0.5).round(4)
+      Array(-0.73929995, dtype=float32, weak_type=True)
     """
     x, c = inexact("wrapcauchy.logpdf", x, c)
     holds, is_inside = lax.gt(c, const_like(c, 0)) & (c < 1), (x >= 0) & (x <= 2 * jnp.pi)
