@@ -5,6 +5,7 @@ import importlib
 import compare
 import pytest
 from pallas import mosaic_calls
+from pallas.subcore_kernels import KERNELS, Modules
 from pallas.test_subcores import BODIES, FETCHES, INDICES, chosen, kernel, on_v6e, vector_mesh, x_type
 
 F = "float32"
@@ -23,6 +24,12 @@ def lowered(side, make):
 def same_calls(make, *question):
     """Requires equal calls and modules on both sides."""
     compare.same_printed("Mosaic for subcores", lambda side: mosaic_calls.described(lowered(side, make)), *question)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", KERNELS)
+def test_modules_of_kernels(name):
+    same_calls(lambda *modules: KERNELS[name](Modules(*modules)), name)
 
 
 # These read scalars from vector memory, or store a row by a mask, which jax refuses to lower.

@@ -73,7 +73,7 @@ def _check(meshes: Sequence[Any], options: TpuParams) -> int:
         raise NotImplementedError(f"pl.kernel: kernels of TensorCores are not compiled with others, got {meshes}")
     if not is_tpu_device():
         raise ValueError(
-            "pl.kernel: SparseCore kernels are only supported on TPU, but the current device is no TPU. Set an "
+            "pl.kernel: SparseCore kernels are only supported on TPU, but the current device is not one. Set an "
             "abstract mesh with the `abstract_device` that they are for"
         )
     info = get_tpu_info()
