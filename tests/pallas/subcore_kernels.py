@@ -1,6 +1,9 @@
 """Kernels for SparseCores, each a function of `Modules` that gives a function and the types of its arguments."""
 
+import contextlib
+import importlib
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any, NamedTuple
 
 F, I, U = "float32", "int32", "uint32"  # noqa: E741
@@ -17,6 +20,18 @@ class Modules(NamedTuple):
     pl: Any
     pltpu: Any
     plsc: Any
+
+
+def modules_of(side: ModuleType) -> Modules:
+    """The modules that kernels are written with."""
+    names = ("numpy", "lax", *[f"experimental.pallas{name}" for name in ("", ".tpu", ".tpu_sc")])
+    return Modules(side, *[importlib.import_module(f"{side.__name__}.{name}") for name in names])
+
+
+def on_v6e(side: ModuleType) -> contextlib.AbstractContextManager:
+    """Context manager: says that programs are for a TPU v6e, which has SparseCores."""
+    device = side.sharding.AbstractDevice("TPU v6 lite", 1, "tpu")
+    return side.sharding.use_abstract_mesh(side.sharding.AbstractMesh((), (), abstract_device=device))
 
 
 def kernel(make: Callable) -> Callable:
@@ -332,3 +347,7 @@ def pipeline_of_streams(m):
         m.pltpu.emit_pipeline(fetch, grid=(4,), core_axis_name="s", dimension_semantics=PARALLEL(m), **specs)(i, o)
 
     return run(m, body, ((64, 128), F), ((1, 32), I), out=((32, 128), F))
+
+
+# libtpu ends the process for a result that is a semaphore of scalar subcores.
+COMPILED = [name for name in KERNELS if name != "semaphores_as_results"]

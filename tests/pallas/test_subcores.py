@@ -4,6 +4,7 @@ import compare
 import numpy as np
 import pallas_kernels  # noqa: F401  the short names of Pallas' modules
 import pytest
+from pallas.subcore_kernels import on_v6e
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -12,11 +13,6 @@ from minijax.experimental.pallas import tpu as pltpu, tpu_sc as plsc
 
 compare.SHORT_NAMES["plsc"] = "experimental.pallas.tpu_sc"
 X = np.arange(128, dtype=np.float32)
-
-
-def on_v6e(side):
-    device = side.sharding.AbstractDevice("TPU v6 lite", 1, "tpu")
-    return side.sharding.use_abstract_mesh(side.sharding.AbstractMesh((), (), abstract_device=device))
 
 
 def vector_mesh(plsc, **options):

@@ -81,6 +81,8 @@ def lower(
         raise NotImplementedError(
             f"pallas_call {where}: kernels for TPUs cannot capture references; pass them as operands"
         )
+    if getattr(options, "use_tc_tiling_on_sc", None) is not None:
+        raise ValueError(f"pallas_call {where}: use_tc_tiling_on_sc is an option of kernels for SparseCores")
     check_blocks(mapping, where)
     name = function_name(params["name"] or jaxpr.debug_info.func_name)
     fixed, notes = sizes.without_symbolic((jaxpr, mapping), ins, where)
