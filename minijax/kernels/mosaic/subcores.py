@@ -89,11 +89,9 @@ def _fitted(k: Kernel, mask: Value | None, shape: Sequence[int]) -> Value | None
 def _load(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value], out: Any, mask: Value | None = None) -> Value:
     if not out.shape:
         return k.one("memref.load", [ref.value, *indices], vector((), out.dtype))
-    segments = ints([1, len(indices), int(mask is not None)], "i32")
     shape = _register_shape(k, box, out)
     kind, mask = vector(shape, out.dtype), _fitted(k, mask, shape)
-    operands = [ref.value, *indices, *([] if mask is None else [mask])]
-    found = k.one("tpu.vector_load", operands, kind, operandSegmentSizes=segments, strides=ints([], "i32"))
+    (found,) = k.grouped("tpu.vector_load", [[ref.value], indices, [mask]], [kind], strides=ints([], "i32"))
     return k.shape_cast(found, out.shape) if k.has_layout_passes else found
 
 
@@ -124,10 +122,7 @@ def _swap(k: Kernel, site: Site, view: Any, x: Value, mask: Value | None = None,
         return old
     if k.has_layout_passes:
         x, mask = k.shape_cast(x, box.sizes), _fitted(k, mask, box.sizes)
-    masks = [] if mask is None else [mask]
-    segments = ints([1, 1, len(indices), len(masks)], "i32")
-    attributes = dict(add=str(add).lower(), operandSegmentSizes=segments, strides=ints([], "i32"))
-    k.op("tpu.vector_store", [x, ref.value, *indices, *masks], attributes=attributes)
+    k.vector_store(ref.value, indices, x, mask, add)
     return old
 
 
@@ -141,20 +136,16 @@ def _indexed(k: Kernel, view: Any, what: str) -> Memory:
 
 @rule("subcore_gather", arguments=of_tree, cores=SUBCORES)
 def _gather(k: Kernel, site: Site, view: Any, indices: Sequence[Value], mask: Value | None, **_: Any) -> Value:
-    masks = [] if mask is None else [mask]
-    segments = ints([1, len(indices), len(masks)], "i32")
     ref = _indexed(k, view, "load_gather")
-    return k.one("tpu.vector_load_idx", [ref.value, *indices, *masks], site.type, operandSegmentSizes=segments)
+    return k.grouped("tpu.vector_load_idx", [[ref.value], indices, [mask]], [site.type])[0]
 
 
 @rule("scatter", arguments=of_tree, cores=SUBCORES)
 def _scatter(
     k: Kernel, site: Site, view: Any, indices: Sequence[Value], x: Value, mask: Value | None, *, add: bool, **_: Any
 ) -> None:
-    masks = [] if mask is None else [mask]
     ref = _indexed(k, view, "addupdate_scatter" if add else "store_scatter")
-    attributes = dict(add=str(add).lower(), operandSegmentSizes=ints([1, 1, len(indices), len(masks)], "i32"))
-    k.op("tpu.vector_store_idx", [x, ref.value, *indices, *masks], attributes=attributes)
+    k.grouped("tpu.vector_store_idx", [[x], [ref.value], indices, [mask]], add=str(add).lower())
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------
