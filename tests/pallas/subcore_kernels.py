@@ -305,6 +305,36 @@ def size_that_a_kernel_computes(m):
     return run(m, body, X, ((1,), I), mesh=scalars, scratch_types=[m.pltpu.SMEM((1,), m.jnp.int32)])
 
 
+def moved(m, mesh):
+    """A function that moves eight elements, from a place to one that its kernel captures."""
+
+    def f(x):
+        place = x[0].astype("int32"), x[1].astype("int32")
+
+        # The name that jax gives kernels that capture something.
+        def _rewritten_body(x, o):
+            m.pltpu.sync_copy(x.at[m.pl.ds(place[0], 8)], o.at[m.pl.ds(place[1], 8)])
+
+        return m.pl.kernel(_rewritten_body, m.jax.ShapeDtypeStruct(*X), mesh=mesh)(x)
+
+    return f, X
+
+
+@kernel
+def scalars_that_vector_subcores_capture(m):
+    return moved(m, vectors(m))
+
+
+@kernel
+def scalars_that_scalar_subcores_capture(m):
+    return moved(m, scalars(m))
+
+
+@kernel
+def scalars_that_tensorcores_capture(m):
+    return moved(m, m.pltpu.create_tensorcore_mesh("c", num_cores=2))
+
+
 # ---- pipelines -------------------------------------------------------------------------------------------
 
 
