@@ -49,18 +49,21 @@ class MpmdMap(DischargeableCall):
         return frozenset() if out_avals else KERNEL_EFFECT
 
     def discharge(self, operands, refs, **params):
-        jaxpr, n = params["jaxprs"][0], len(operands)
-        writes = written(jaxpr)
+        n, writes = len(operands), set[int]().union(*map(written, params["jaxprs"]))
         kept = [i for i, x in enumerate(operands) if isinstance(x, Ref) and i in writes]
         avals = [operands[i].aval.inner_aval for i in kept]
         first = len(params["out_avals"])
-        # (operands, results, scratch) -> (operands, results, last values of references, scratch)
-        own = [Var(jaxpr.invars[i].aval) for i in kept]
-        invars = [*jaxpr.invars[: n + first], *own, *jaxpr.invars[n + first :]]
+
+        def changed_in_place(jaxpr):
+            # (operands, results, scratch) -> (operands, results, last values of references, scratch)
+            own = [Var(jaxpr.invars[i].aval) for i in kept]
+            invars = [*jaxpr.invars[: n + first], *own, *jaxpr.invars[n + first :]]
+            return jaxpr.replace(invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
+
         aliases = {**params["input_output_aliases"].items, **{i: first + k for k, i in enumerate(kept)}}
         params = {
             **params,
-            "jaxprs": (jaxpr.replace(invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None)),),
+            "jaxprs": tuple(map(changed_in_place, params["jaxprs"])),
             "out_avals": (*params["out_avals"], *avals),
             "input_output_aliases": FrozenDict(aliases),
         }
@@ -158,17 +161,22 @@ def _as_program(run: Callable, ins: tuple, params: dict) -> ClosedJaxpr:
 def _in_turn(ins: tuple, params: dict) -> ClosedJaxpr:
     """Calls of several kernels one after the other. Each begins with the results of the one before."""
 
+    aliased = params["input_output_aliases"].items
+    own = [k for k in range(len(params["out_avals"])) if k not in aliased.values()]
+
     def run(*operands):
-        results: list = []
+        operands, n, results = list(operands), len(operands), []
         for mesh, jaxpr in zip(params["meshes"], params["jaxprs"], strict=True):
-            n = len(operands)
+            begun = own if results else []
             # (operands, results, scratch) -> (operands, earlier results, results, scratch)
-            earlier = [Var(v.aval) for v in jaxpr.invars[n : n + len(results)]]
+            earlier = [Var(jaxpr.invars[n + k].aval) for k in begun]
             info = jaxpr.debug_info._replace(arg_names=None)
             jaxpr = jaxpr.replace(invars=[*jaxpr.invars[:n], *earlier, *jaxpr.invars[n:]], debug_info=info)
-            aliases = FrozenDict({n + k: k for k in range(len(results))})
+            aliases = FrozenDict({**aliased, **{n + i: k for i, k in enumerate(begun)}})
             one = dict(params, meshes=(mesh,), jaxprs=(jaxpr,), input_output_aliases=aliases)
-            results = mpmd_map_p.bind_all([*operands, *results], one)
+            results = mpmd_map_p.bind_all([*operands, *[results[k] for k in begun]], one)
+            for i, k in aliased.items():
+                operands[i] = results[k]
         return results
 
     return _as_program(run, ins, params)
@@ -265,8 +273,8 @@ def kernel(
       A function of arrays, references and trees of these that returns arrays in the tree of `out_type`.
 
     Raises:
-      NotImplementedError: for several bodies that capture references, and when several are compiled or simulated: with
-        `interpret=True` they run one after the other.
+      NotImplementedError: when several bodies are simulated, or compiled for TensorCores: with `interpret=True` they
+        run one after the other.
       TypeError: for another mesh.
       ValueError: if the kernel captures an array that is not a scalar, or returns something.
 
@@ -329,13 +337,11 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
         trees = in_tree, out_tree, scratch_tree
         with traced_for(options["interpret"]):
             traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
-        captured = traced[0][1]
-        if len(traced) > 1 and any(found for _, found in traced):
-            raise NotImplementedError("pl.kernel: several bodies cannot capture references; pass them as operands")
+        captured = list({id(x): x for _, found in traced for x in found}.values())
         params = dict(
             external_meshes=(),
             input_output_aliases=FrozenDict({}),
-            jaxprs=tuple([_closed(jaxpr, len(ins)) for jaxpr, _ in traced]),
+            jaxprs=tuple([_closed(jaxpr, len(ins), found, captured) for jaxpr, found in traced]),
             meshes=tuple(meshes),
             out_avals=tuple(map(_result_type, outs)),
             **{**options, "interpret": chosen(options["interpret"])},
@@ -353,9 +359,11 @@ def _traced(body: Callable, mesh: Any, refs: Sequence, trees: tuple) -> tuple[Ja
         return traced_kernel(body, "mpmd_map", refs, trees, words, True)
 
 
-def _closed(jaxpr: Jaxpr, inputs: int) -> Jaxpr:
-    """The jaxpr with captured references as inputs, after those of the operands."""
-    invars = [*jaxpr.invars[:inputs], *jaxpr.constvars, *jaxpr.invars[inputs:]]
+def _closed(jaxpr: Jaxpr, inputs: int, own: Sequence, captured: Sequence) -> Jaxpr:
+    """The jaxpr with what all kernels capture as inputs, after those of the operands; it captures its `own` itself."""
+    known = {id(x): v for x, v in zip(own, jaxpr.constvars, strict=True)}
+    extra = [known.get(id(x)) or Var(typeof(x)) for x in captured]
+    invars = [*jaxpr.invars[:inputs], *extra, *jaxpr.invars[inputs:]]
     return jaxpr.replace(constvars=[], invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
 
 

@@ -198,7 +198,28 @@ def test_kernels_of_tensorcores_are_not_compiled_with_others():
         lowered_here(make)
 
 
-def test_flags_in_memory_and_floating_numbers_are_refused():
+def test_several_kernels_capture_references():
+    def make(m):
+        def f(x):
+            ref = m.jax.new_ref(x)
+
+            def first(o):
+                m.pltpu.sync_copy(ref, o)
+
+            def second(o):
+                m.pltpu.sync_copy(o, ref)
+
+            out = m.jax.ShapeDtypeStruct(*X)
+            return m.pl.kernel([first, second], out, mesh=[scalars(m), vectors(m)])(), ref[...]
+
+        return f, X
+
+    text = lowered_here(make)
+    assert text.count("(%arg0: i32, %arg1: memref<128xf32") == 1 and text.count("(%arg0: i32, %arg1: i32, ") == 1
+    assert "@first" in text and "@second" in text and "output_tuple_indices = [1], operand_index = 0" in text
+
+
+def test_flags_in_memory_are_refused():
     def make(m):
         return run(m, lambda x, o, a: do(a[...]), scratch_types=[m.pltpu.VMEM((8,), m.jnp.bool_)])
 
