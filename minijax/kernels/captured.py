@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -97,11 +96,9 @@ def _copied(sources: Sequence, core: CoreType) -> list:
     return [r[...][0] for r in near]
 
 
-def whole_array(
-    ref: AbstractRef, index_avals: Sequence, origin: str = "a captured reference", result_space: Any = None
-) -> BlockMapping:
+def whole_array(ref: AbstractRef, index_avals: Sequence, origin: str = "a captured reference") -> BlockMapping:
     """The mapping of an array that the kernel gets as a whole, by a reference of a type."""
     aval = ref.inner_aval
     zeros = [Literal(np.int32(0), a) for a in [INDEX] * aval.ndim]
     closed = ClosedJaxpr(Jaxpr([], [Var(a) for a in index_avals], zeros, []))
-    return BlockMapping(tuple(map(Blocked, aval.shape)), ref, closed, None, aval, origin, result_space=result_space)
+    return BlockMapping(tuple(map(Blocked, aval.shape)), ref, closed, None, aval, origin)

@@ -209,8 +209,7 @@ def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
     index_tree, index_avals = index_types(len(grid), [], [])
     refs = [placed(v.aval, mesh) for v in jaxpr.invars]
     last = inputs + len(outs)
-    spaces = [*[None] * inputs, *[_space_of(a) for a in outs]]
-    blocks = [whole_array(r, index_avals, "an operand", s) for r, s in zip(refs[:last], spaces, strict=True)]
+    blocks = [whole_array(r, index_avals, "an operand") for r in refs[:last]]
     mapping = GridMapping(
         grid, names, tuple(blocks), index_tree, index_avals, (), 0, inputs, len(outs), tuple(refs[last:])
     )
