@@ -211,9 +211,14 @@ class _Call:
 
 
 def traced_kernel(
-    kernel: Callable, purpose: str, refs: Sequence, trees: tuple[Any, Any, Any], words: tuple[str, str]
+    kernel: Callable,
+    purpose: str,
+    refs: Sequence,
+    trees: tuple[Any, Any, Any],
+    words: tuple[str, str],
+    allows_scalars: bool = False,
 ) -> tuple[Jaxpr, list]:
-    """A function of references as a jaxpr, and the references that it captures.
+    """A function of references as a jaxpr, and the references, and scalars if these are allowed, that it captures.
 
     `trees` are those of its inputs, results and scratch; scratch in a dict is passed by name. `words` are for messages:
     the function, and what it must not capture.
@@ -240,6 +245,8 @@ def traced_kernel(
     info = DebugInfo(purpose, source_of(kernel), _names(kernel, in_tree, out_tree, scratch_tree))
     jaxpr, consts = trace_to_jaxpr(run, refs, info)
     arrays = [typeof(c) for c in consts if not isinstance(c, Ref)]
+    if allows_scalars:
+        arrays = [a for a in arrays if a.shape]
     if arrays:
         shown = ", ".join(a.str_short(True) for a in arrays)
         raise ValueError(f"{where} captures {constants} [{shown}]. You should pass them as inputs.")

@@ -1,17 +1,24 @@
-"""Calls of kernels that capture references: their values become operands and results."""
+"""Calls of kernels that capture references and scalars: their values become operands and results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from minijax.composed.refs import empty_ref
+from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, Literal, Var
 from minijax.ir.refs import AbstractRef, Ref
+from minijax.ir.trace import trace_to_jaxpr
+from minijax.ir.types import ShapedArray
 from minijax.kernels.blocks import Blocked
 from minijax.kernels.grid import INDEX
 from minijax.kernels.mapping import BlockMapping
+from minijax.kernels.memory import TpuMemorySpace
+from minijax.kernels.operations.copies import sync_copy
+from minijax.kernels.parameters import CoreType
+from minijax.kernels.subcores import get_sparse_core_info
 from minijax.transforms.discharge import dereferenced
 
 
@@ -55,11 +62,43 @@ def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[
     return [*rest, *values], params, lambda results: (results[:n], [results[n + i] for i in order])
 
 
-def whole_array(
-    ref: AbstractRef, index_avals: Sequence, origin: str = "a captured reference", result_space: Any = None
-) -> BlockMapping:
+def scalars_as_refs(jaxpr: Jaxpr, core: CoreType, is_copied: bool) -> Jaxpr:
+    """The kernel with references to vectors of one element instead of the scalars that it captures.
+
+    They are in SMEM; if `is_copied`, in HBM, from where the kernel copies them, as SparseCores need it.
+    """
+    is_scalar = [type(v.aval) is not AbstractRef for v in jaxpr.invars]
+    space = TpuMemorySpace.HBM if is_copied else TpuMemorySpace.SMEM
+    avals = [
+        AbstractRef(ShapedArray((1,), v.aval.dtype), space) if s else v.aval
+        for v, s in zip(jaxpr.invars, is_scalar, strict=True)
+    ]
+
+    def run(*refs):
+        sources = [r for r, s in zip(refs, is_scalar, strict=True) if s]
+        values = iter(_copied(sources, core) if is_copied else [r[0] for r in sources])
+        operands = [next(values) if s else r for r, s in zip(refs, is_scalar, strict=True)]
+        state.current_trace().inline(ClosedJaxpr(jaxpr), operands)
+        return []
+
+    return trace_to_jaxpr(run, avals, jaxpr.debug_info._replace(arg_names=None))[0]
+
+
+def _copied(sources: Sequence, core: CoreType) -> list:
+    """The scalars in HBM, which the kernel copies first, all at once."""
+    if core is not CoreType.SC_VECTOR_SUBCORE:
+        near = [empty_ref(ShapedArray((1,), r.dtype), memory_space=TpuMemorySpace.SMEM) for r in sources]
+        sync_copy(tuple(sources), tuple(near))
+        return [r[0] for r in near]
+    lanes = get_sparse_core_info().num_lanes
+    near = [empty_ref(ShapedArray((lanes,), r.dtype), memory_space=TpuMemorySpace.VMEM) for r in sources]
+    sync_copy(tuple(sources), tuple([r.at[:1] for r in near]))
+    return [r[...][0] for r in near]
+
+
+def whole_array(ref: AbstractRef, index_avals: Sequence, origin: str = "a captured reference") -> BlockMapping:
     """The mapping of an array that the kernel gets as a whole, by a reference of a type."""
     aval = ref.inner_aval
     zeros = [Literal(np.int32(0), a) for a in [INDEX] * aval.ndim]
     closed = ClosedJaxpr(Jaxpr([], [Var(a) for a in index_avals], zeros, []))
-    return BlockMapping(tuple(map(Blocked, aval.shape)), ref, closed, None, aval, origin, result_space=result_space)
+    return BlockMapping(tuple(map(Blocked, aval.shape)), ref, closed, None, aval, origin)

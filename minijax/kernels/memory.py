@@ -109,6 +109,11 @@ class TpuMemorySpace(_Space):
 TpuMemorySpace.__name__ = TpuMemorySpace.__qualname__ = "MemorySpace"
 
 
+def placed(ref: AbstractRef, mesh: Any) -> AbstractRef:
+    """The type of a reference; one in no memory space is in the default one of the mesh."""
+    return ref if ref.memory_space is not None else AbstractRef(ref.inner_aval, mesh.default_memory_space)
+
+
 # ---- semaphores --------------------------------------------------------------------------------------
 
 

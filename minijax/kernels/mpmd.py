@@ -18,17 +18,17 @@ from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.kernels.batching import one_by_one
 from minijax.kernels.blocks import CostEstimate
 from minijax.kernels.call import traced_kernel
-from minijax.kernels.captured import whole_array
-from minijax.kernels.cores import TensorCoreMesh
+from minijax.kernels.captured import scalars_as_refs, whole_array
 from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, index_types
-from minijax.kernels.memory import TpuMemorySpace
+from minijax.kernels.memory import TpuMemorySpace, placed
 from minijax.kernels.mosaic import cores
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
-from minijax.kernels.parameters import TpuParams
+from minijax.kernels.parameters import CoreType, TpuParams
 from minijax.kernels.primitive import pallas_call_p
 from minijax.kernels.simulator.options import InterpretParams, chosen, traced_for
 from minijax.kernels.writes import written
+from minijax.primitives.moving import broadcast_in_dim
 from minijax.primitives.zeros import nonzero_mask
 from minijax.transforms.discharge import DischargeableCall, dereferenced
 
@@ -49,18 +49,21 @@ class MpmdMap(DischargeableCall):
         return frozenset() if out_avals else KERNEL_EFFECT
 
     def discharge(self, operands, refs, **params):
-        jaxpr, n = params["jaxprs"][0], len(operands)
-        writes = written(jaxpr)
+        n, writes = len(operands), set[int]().union(*map(written, params["jaxprs"]))
         kept = [i for i, x in enumerate(operands) if isinstance(x, Ref) and i in writes]
         avals = [operands[i].aval.inner_aval for i in kept]
         first = len(params["out_avals"])
-        # (operands, results, scratch) -> (operands, results, last values of references, scratch)
-        own = [Var(jaxpr.invars[i].aval) for i in kept]
-        invars = [*jaxpr.invars[: n + first], *own, *jaxpr.invars[n + first :]]
+
+        def changed_in_place(jaxpr):
+            # (operands, results, scratch) -> (operands, results, last values of references, scratch)
+            own = [Var(jaxpr.invars[i].aval) for i in kept]
+            invars = [*jaxpr.invars[: n + first], *own, *jaxpr.invars[n + first :]]
+            return jaxpr.replace(invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
+
         aliases = {**params["input_output_aliases"].items, **{i: first + k for k, i in enumerate(kept)}}
         params = {
             **params,
-            "jaxprs": (jaxpr.replace(invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None)),),
+            "jaxprs": tuple(map(changed_in_place, params["jaxprs"])),
             "out_avals": (*params["out_avals"], *avals),
             "input_output_aliases": FrozenDict(aliases),
         }
@@ -75,7 +78,10 @@ class MpmdMap(DischargeableCall):
 
     def lower(self, e, ins, outs, *operands, **params):
         is_compiled = e.platform == "tpu" and not params["interpret"]
-        if is_compiled and not isinstance(params["meshes"][0], TensorCoreMesh):
+        if _has_scalars(params):
+            closed = _without_scalars(tuple(ins), params, is_compiled)
+            return e.inlined(closed.jaxpr, e.constants(closed), operands)
+        if is_compiled:
             return cores.lower(e, ins, outs, operands, params)
         if len(params["meshes"]) == 1:
             return pallas_call_p.lower(e, ins, outs, *operands, **_as_call(len(operands), params))
@@ -95,6 +101,8 @@ class MpmdMap(DischargeableCall):
         return outs, [next(found) if n else Zero.from_primal_value(x) for x, n in zip(outs, nonzeros, strict=True)]
 
     def linearize(self, nonzeros, primals, **params):
+        if _has_scalars(params):
+            raise NotImplementedError("pl.kernel: derivatives of kernels that capture scalars; pass them as operands")
         return pallas_call_p.linearize(nonzeros, primals, **_as_call(len(primals), params))
 
     def batch(self, axis, operands, dims, **params):
@@ -123,24 +131,55 @@ class CoreMap(DischargeableCall):
 mpmd_map_p, core_map_p = MpmdMap(), CoreMap()
 
 
+def _has_scalars(params: Mapping[str, Any]) -> bool:
+    """Returns whether kernels have captured scalars among their operands."""
+    return any(type(v.aval) is not AbstractRef for v in params["jaxprs"][0].invars)
+
+
+def _without_scalars(ins: tuple, params: dict, is_compiled: bool) -> ClosedJaxpr:
+    """The call of kernels with vectors of one element instead of captured scalars."""
+    jaxprs = []
+    for mesh, jaxpr in zip(params["meshes"], params["jaxprs"], strict=True):
+        with _within(mesh):
+            is_copied = is_compiled and mesh.core_type is not CoreType.TC
+            jaxprs.append(scalars_as_refs(jaxpr, mesh.core_type, is_copied))
+    is_scalar = [type(v.aval) is not AbstractRef for v in params["jaxprs"][0].invars[: len(ins)]]
+
+    def run(*operands):
+        vectors = [broadcast_in_dim(x, (1,), ()) if s else x for x, s in zip(operands, is_scalar, strict=True)]
+        return mpmd_map_p.bind_all(vectors, {**params, "jaxprs": tuple(jaxprs)})
+
+    return _as_program(run, ins, params)
+
+
+def _as_program(run: Callable, ins: tuple, params: dict) -> ClosedJaxpr:
+    """A function in place of a call, as a jaxpr."""
+    info = DebugInfo("mpmd_map", params["jaxprs"][0].debug_info.func_src_info)
+    return close_over(*trace_to_jaxpr(run, ins, info))[0]
+
+
 def _in_turn(ins: tuple, params: dict) -> ClosedJaxpr:
     """Calls of several kernels one after the other. Each begins with the results of the one before."""
 
+    aliased = params["input_output_aliases"].items
+    own = [k for k in range(len(params["out_avals"])) if k not in aliased.values()]
+
     def run(*operands):
-        results: list = []
+        operands, n, results = list(operands), len(operands), []
         for mesh, jaxpr in zip(params["meshes"], params["jaxprs"], strict=True):
-            n = len(operands)
+            begun = own if results else []
             # (operands, results, scratch) -> (operands, earlier results, results, scratch)
-            earlier = [Var(v.aval) for v in jaxpr.invars[n : n + len(results)]]
+            earlier = [Var(jaxpr.invars[n + k].aval) for k in begun]
             info = jaxpr.debug_info._replace(arg_names=None)
             jaxpr = jaxpr.replace(invars=[*jaxpr.invars[:n], *earlier, *jaxpr.invars[n:]], debug_info=info)
-            aliases = FrozenDict({n + k: k for k in range(len(results))})
+            aliases = FrozenDict({**aliased, **{n + i: k for i, k in enumerate(begun)}})
             one = dict(params, meshes=(mesh,), jaxprs=(jaxpr,), input_output_aliases=aliases)
-            results = mpmd_map_p.bind_all([*operands, *results], one)
+            results = mpmd_map_p.bind_all([*operands, *[results[k] for k in begun]], one)
+            for i, k in aliased.items():
+                operands[i] = results[k]
         return results
 
-    closed = close_over(*trace_to_jaxpr(run, ins, DebugInfo("mpmd_map", params["jaxprs"][0].debug_info.func_src_info)))
-    return closed[0]
+    return _as_program(run, ins, params)
 
 
 def _as_map(params: dict) -> dict:
@@ -168,10 +207,9 @@ def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
     outs = params["out_avals"]
     grid, names = tuple(mesh.shape.values()), tuple(mesh.axis_names)
     index_tree, index_avals = index_types(len(grid), [], [])
-    refs = [_placed(v.aval, mesh) for v in jaxpr.invars]
+    refs = [placed(v.aval, mesh) for v in jaxpr.invars]
     last = inputs + len(outs)
-    spaces = [*[None] * inputs, *[_space_of(a) for a in outs]]
-    blocks = [whole_array(r, index_avals, "an operand", s) for r, s in zip(refs[:last], spaces, strict=True)]
+    blocks = [whole_array(r, index_avals, "an operand") for r in refs[:last]]
     mapping = GridMapping(
         grid, names, tuple(blocks), index_tree, index_avals, (), 0, inputs, len(outs), tuple(refs[last:])
     )
@@ -186,11 +224,6 @@ def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
         mesh=mesh,
         **{n: params[n] for n in ("cost_estimate", "debug", "interpret", "metadata", "name", "out_avals")},
     )
-
-
-def _placed(ref: AbstractRef, mesh: Any) -> AbstractRef:
-    """The type of a reference; one in no memory space is in the default one of the mesh."""
-    return ref if ref.memory_space is not None else AbstractRef(ref.inner_aval, mesh.default_memory_space)
 
 
 def _space_of(aval: Any) -> TpuMemorySpace | None:
@@ -239,10 +272,10 @@ def kernel(
       A function of arrays, references and trees of these that returns arrays in the tree of `out_type`.
 
     Raises:
-      NotImplementedError: for several bodies that capture references, and when several are compiled or simulated: with
-        `interpret=True` they run one after the other.
+      NotImplementedError: when several bodies are simulated, or compiled for TensorCores: with `interpret=True` they
+        run one after the other.
       TypeError: for another mesh.
-      ValueError: if the kernel captures an array or returns something.
+      ValueError: if the kernel captures an array that is not a scalar, or returns something.
 
     See also: `pl.core_map`, `pl.pallas_call`.
 
@@ -303,13 +336,11 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
         trees = in_tree, out_tree, scratch_tree
         with traced_for(options["interpret"]):
             traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
-        captured = traced[0][1]
-        if len(traced) > 1 and any(found for _, found in traced):
-            raise NotImplementedError("pl.kernel: several bodies cannot capture references; pass them as operands")
+        captured = list({id(x): x for _, found in traced for x in found}.values())
         params = dict(
             external_meshes=(),
             input_output_aliases=FrozenDict({}),
-            jaxprs=tuple([_closed(jaxpr, len(ins)) for jaxpr, _ in traced]),
+            jaxprs=tuple([_closed(jaxpr, len(ins), found, captured) for jaxpr, found in traced]),
             meshes=tuple(meshes),
             out_avals=tuple(map(_result_type, outs)),
             **{**options, "interpret": chosen(options["interpret"])},
@@ -324,12 +355,14 @@ def _traced(body: Callable, mesh: Any, refs: Sequence, trees: tuple) -> tuple[Ja
     """A kernel as a jaxpr, and the references that it captures."""
     words = f"The kernel function in the mpmd_map {source_of(body)}", "non-Ref constants"
     with _within(mesh):
-        return traced_kernel(body, "mpmd_map", refs, trees, words)
+        return traced_kernel(body, "mpmd_map", refs, trees, words, True)
 
 
-def _closed(jaxpr: Jaxpr, inputs: int) -> Jaxpr:
-    """The jaxpr with captured references as inputs, after those of the operands."""
-    invars = [*jaxpr.invars[:inputs], *jaxpr.constvars, *jaxpr.invars[inputs:]]
+def _closed(jaxpr: Jaxpr, inputs: int, own: Sequence, captured: Sequence) -> Jaxpr:
+    """The jaxpr with what all kernels capture as inputs, after those of the operands; it captures its `own` itself."""
+    known = {id(x): v for x, v in zip(own, jaxpr.constvars, strict=True)}
+    extra = [known.get(id(x)) or Var(typeof(x)) for x in captured]
+    invars = [*jaxpr.invars[:inputs], *extra, *jaxpr.invars[inputs:]]
     return jaxpr.replace(constvars=[], invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
 
 
@@ -371,7 +404,7 @@ def core_map(
       name: name in profiles and modules. By default, that of the function.
       scratch_shapes: types of memory of each core, which the function gets as arguments.
 
-    Raises ValueError if the function captures an array or returns something.
+    Raises ValueError if the function captures an array that is not a scalar, or returns something.
 
     See also: `pl.kernel`, `jax.new_ref`.
 
@@ -390,7 +423,7 @@ def core_map(
         refs, empty = [x.get_ref_aval() for x in scratch], tree.tree_structure(())
         where = f"The kernel function in core_map {source_of(f)}", "non-scalar constants"
         with _within(mesh), traced_for(interpret):
-            jaxpr, captured = traced_kernel(f, "pallas_core_map", refs, (empty, empty, scratch_tree), where)
+            jaxpr, captured = traced_kernel(f, "pallas_core_map", refs, (empty, empty, scratch_tree), where, True)
         core_map_p.bind(
             *captured,
             compiler_params=compiler_params,

@@ -1,4 +1,4 @@
-"""Compiles the kernels of tests/pallas for TPU v5e on one side, and writes what came of each as JSON lines.
+"""Compiles the kernels of tests/pallas for TPU v5e, those of SparseCores for TPU v6e, on one side, and writes what came of each as JSON lines.
 
     python tests/accelerators/kernels.py jax tests/accelerators/kernels.jsonl        # what the tests compare with
     python tests/accelerators/kernels.py minijax out.jsonl ["name" ...]
@@ -22,17 +22,33 @@ import importlib
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from pallas import subcore_kernels  # noqa: E402
 from pallas.mosaic_calls import on_v5e, program_of  # noqa: E402
 from pallas.mosaic_kernels import SHARDED  # noqa: E402
 from pallas.mosaic_pipelines import KERNELS  # noqa: E402
 
-MACHINE = "v5e:2x2"
+MACHINE, WITH_SPARSE_CORES = "v5e:2x2", "v6e:2x2"
+ALL = (*KERNELS, *SHARDED, *[f"subcores {name}" for name in subcore_kernels.COMPILED])
+
+
+def devices_of(jax, machine: str):
+    topologies = importlib.import_module(f"{jax.__name__}.experimental.topologies")
+    return topologies.get_topology_desc(machine, "tpu").devices
+
+
+def compiled_for_subcores(jax, name: str):
+    """The compiled program of a kernel of SparseCores."""
+    sharding = jax.sharding.SingleDeviceSharding(devices_of(jax, WITH_SPARSE_CORES)[0])
+    with subcore_kernels.on_v6e(jax):
+        function, *types = subcore_kernels.KERNELS[name](subcore_kernels.modules_of(jax))
+        return jax.jit(function).lower(*[jax.ShapeDtypeStruct(*t, sharding=sharding) for t in types]).compile()
 
 
 def compiled(jax, name: str):
     """The compiled program of a kernel: on one chip, or on each of four."""
-    topologies = importlib.import_module(f"{jax.__name__}.experimental.topologies")
-    devices = topologies.get_topology_desc(MACHINE, "tpu").devices
+    if name.startswith("subcores "):
+        return compiled_for_subcores(jax, name.removeprefix("subcores "))
+    devices = devices_of(jax, MACHINE)
     mesh = jax.sharding.Mesh(np.array(devices).reshape(1, 4), ("x", "y"))
     function, types = program_of(jax, name, mesh)
     if name in SHARDED:
@@ -64,7 +80,7 @@ def main(side: str, path: str, *names: str) -> None:
     jax = importlib.import_module(side)
     done = {json.loads(line)["name"] for line in Path(path).read_text().splitlines()} if Path(path).exists() else set()
     with open(path, "a") as out:
-        for name in names or (*KERNELS, *SHARDED):
+        for name in names or ALL:
             if name not in done:
                 out.write(json.dumps(dict(name=name, **outcome(jax, name))) + "\n")
                 out.flush()

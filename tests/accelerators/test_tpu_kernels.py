@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import recorded
 from accelerators.test_accelerators import IS_REFERENCE, ONE_IN, packages, read, seed
+from pallas import subcore_kernels
 from pallas.mosaic_kernels import SHARDED
 from pallas.mosaic_pipelines import KERNELS
 
@@ -42,7 +43,7 @@ def outcomes() -> dict[str, dict]:
 
 
 def test_what_is_expected_of_each_kernel_is_known():
-    assert set(expected()) == {*KERNELS, *SHARDED}
+    assert set(expected()) == {*KERNELS, *SHARDED, *[f"subcores {name}" for name in subcore_kernels.COMPILED]}
 
 
 def test_kernels_compile_to_as_much_code_as_those_of_jax():

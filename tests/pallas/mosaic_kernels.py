@@ -65,7 +65,7 @@ for _name in "add sub mul div rem max min pow atan2 nextafter".split():
     values(_name, lambda m, x, y, _n=_name: getattr(m.lax, _n)(x, y), X, X)
 for _name in "add sub mul div rem max min shift_left shift_right_arithmetic shift_right_logical".split():
     values(f"{_name}_int", lambda m, x, y, _n=_name: getattr(m.lax, _n)(x, y), XI, XI)
-for _name in "div rem max min".split():
+for _name in "div rem max min shift_right_arithmetic".split():
     values(f"{_name}_uint", lambda m, x, y, _n=_name: getattr(m.lax, _n)(x, y), XU, XU)
 for _name in "bitwise_and bitwise_or bitwise_xor".split():
     values(_name, lambda m, x, y, _n=_name: getattr(m.lax, _n)(x, y), XI, XI)

@@ -253,3 +253,51 @@ def test_errors():
         pl.kernel(lambda x: None, 3, mesh=TWO)
     with pytest.raises(ValueError, match="each body has a mesh, got 2 bodies and 1 meshes"):
         pl.kernel([lambda x: None] * 2, mesh=[TWO])
+
+
+def with_scalars(jax, jnp, lax, pl, pltpu, plt):
+    """A function whose kernel captures where it reads and how much it adds."""
+
+    def f(x):
+        place, more = (x[0, 0] * 0).astype(jnp.int32) + 3, x[0, 1]
+
+        def body(x, o, rows):
+            pltpu.sync_copy(x.at[pl.ds(place, 8)], rows)
+            rows[...] = rows[...] + more
+            pltpu.sync_copy(rows, o.at[pl.ds(lax.axis_index("c") * 8, 8)])
+
+        mesh = pltpu.create_tensorcore_mesh("c", num_cores=2)
+        out, scratch = jax.ShapeDtypeStruct((16, 128), jnp.float32), [pltpu.VMEM((8, 128), jnp.float32)]
+        return pl.kernel(body, out, mesh=mesh, scratch_types=scratch, interpret=True)(x)
+
+    return f
+
+
+@pytest.mark.oracle
+def test_jaxprs_of_kernels_that_capture_scalars():
+    compare.same_jaxpr(with_scalars, X)
+
+
+def test_kernels_read_the_scalars_that_they_capture():
+    f = with_scalars(jax, jnp, jax.lax, pl, pltpu, None)
+    expected = np.tile(X[3:11] + X[0, 1], (2, 1))
+    np.testing.assert_array_equal(f(X), expected)
+    np.testing.assert_array_equal(jax.vmap(f)(np.stack([X, X])), np.stack([expected, expected]))
+    with pltpu.force_tpu_interpret_mode():
+        np.testing.assert_array_equal(jax.jit(f)(X), expected)
+    with pytest.raises(NotImplementedError, match="derivatives of kernels that capture scalars"):
+        jax.grad(lambda x: f(x).sum())(X)
+
+
+def test_functions_over_cores_read_the_scalars_that_they_capture():
+    @jax.jit
+    def f(x, place):
+        source, result = jax.new_ref(x), jax.new_ref(jnp.zeros_like(x))
+
+        @pl.core_map(TWO, interpret=True)
+        def _():
+            pltpu.sync_copy(source.at[pl.ds(place, 4)], result.at[pl.ds(4 * jax.lax.axis_index("c"), 4)])
+
+        return result[...]
+
+    np.testing.assert_array_equal(f(X, 2)[:8], np.tile(X[2:6], (2, 1)))

@@ -4,6 +4,7 @@ import compare
 import numpy as np
 import pallas_kernels  # noqa: F401  the short names of Pallas' modules
 import pytest
+from pallas.subcore_kernels import on_v6e
 
 import minijax as jax
 import minijax.numpy as jnp
@@ -12,11 +13,6 @@ from minijax.experimental.pallas import tpu as pltpu, tpu_sc as plsc
 
 compare.SHORT_NAMES["plsc"] = "experimental.pallas.tpu_sc"
 X = np.arange(128, dtype=np.float32)
-
-
-def on_v6e(side):
-    device = side.sharding.AbstractDevice("TPU v6 lite", 1, "tpu")
-    return side.sharding.use_abstract_mesh(side.sharding.AbstractMesh((), (), abstract_device=device))
 
 
 def vector_mesh(plsc, **options):
@@ -413,6 +409,49 @@ def test_several_bodies_run_one_after_the_other():
         pl.kernel([part(0), part(32)], jax.ShapeDtypeStruct((64,), jnp.float32), mesh=meshes, interpret=simulated)(x)
     with pytest.raises(NotImplementedError, match="several kernels have no derivatives"):
         jax.grad(lambda x: f(x).sum())(x)
+
+
+@pytest.mark.oracle
+def test_jaxprs_of_kernels_that_capture_references():
+    def program(jax, jnp, lax, pl, pltpu, plsc):
+        meshes = [plsc.ScalarSubcoreMesh(axis_name="c"), vector_mesh(plsc)]
+
+        def f(x):
+            one, other = jax.new_ref(x), jax.new_ref(2 * x)
+            bodies = [
+                do(lambda o: pltpu.sync_copy(one, o)),
+                do(lambda o: (pltpu.sync_copy(other, o), pltpu.sync_copy(o, one))),
+            ]
+            return pl.kernel(bodies, jax.ShapeDtypeStruct((128,), jnp.float32), mesh=meshes)()
+
+        return f
+
+    with compare.on_both(on_v6e):
+        compare.same_jaxpr(program, X)
+
+
+def test_several_bodies_capture_references_and_scalars():
+    meshes = [plsc.ScalarSubcoreMesh(axis_name="c", num_cores=2), vector_mesh(plsc, num_cores=2)]
+
+    @jax.jit
+    def f(x, place):
+        one, other = jax.new_ref(x), jax.new_ref(2 * x)
+
+        def first(o):
+            pltpu.sync_copy(one.at[:16], o.at[:16])
+
+        def second(o):
+            pltpu.sync_copy(other.at[pl.ds(place, 16)], o.at[16:])
+            pltpu.sync_copy(o.at[16:], one.at[:16])
+
+        out = jax.ShapeDtypeStruct((32,), jnp.float32)
+        return pl.kernel([first, second], out, mesh=meshes, interpret=True)(), one[...], other[...]
+
+    x = np.arange(32, dtype=np.float32)
+    y, one, other = f(x, 3)
+    np.testing.assert_array_equal(y, [*x[:16], *2 * x[3:19]])
+    np.testing.assert_array_equal(one, [*2 * x[3:19], *x[16:]])
+    np.testing.assert_array_equal(other, 2 * x)
 
 
 def test_parallel_loops_are_interpreted():

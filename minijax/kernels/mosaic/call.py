@@ -25,7 +25,7 @@ from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_comm
 
 TARGET = "tpu_custom_call"
 _COLORS = {"hbm": 0, "vmem": 1, "smem": 4, "host": 5}
-_VMEM = 1
+_VMEM, SEMAPHORES = 1, 2
 _RULES = (einshape, elementwise, random, shapes, transfers)  # modules that register rules
 
 _INT32 = np.dtype(np.int32)
@@ -81,6 +81,7 @@ def lower(
         raise NotImplementedError(
             f"pallas_call {where}: kernels for TPUs cannot capture references; pass them as operands"
         )
+    check_tiling(options, f"pallas_call {where}")
     check_blocks(mapping, where)
     name = function_name(params["name"] or jaxpr.debug_info.func_name)
     fixed, notes = sizes.without_symbolic((jaxpr, mapping), ins, where)
@@ -100,6 +101,12 @@ def lower(
         frontend=metadata(params["metadata"], [jaxpr], mapping.grid_names or ()),
     )
     return emit(e, name, config, values, outs, params["compiler_params"], options)
+
+
+def check_tiling(options: Any, where: str) -> None:
+    """Raises ValueError for a kernel of TensorCores with an option of SparseCores."""
+    if getattr(options, "use_tc_tiling_on_sc", None) is not None:
+        raise ValueError(f"{where}: use_tc_tiling_on_sc is an option of kernels for SparseCores")
 
 
 def function_name(name: str) -> str:
@@ -262,7 +269,7 @@ def _check_collective(collective: int | None, has_barrier: bool, allowed: bool) 
         raise ValueError("collective_id has to be unspecified or None when not using a custom barrier")
 
 
-def colors_of(outs: Sequence[Any], spaces: Sequence[Any], semaphores: int = 2) -> list[dict] | None:
+def colors_of(outs: Sequence[Any], spaces: Sequence[Any], semaphores: int = SEMAPHORES) -> list[dict] | None:
     """The memory spaces that results of a kernel name; `semaphores` is the number of the one of semaphores."""
     found = []
     for i, (aval, space) in enumerate(zip(outs, spaces, strict=True)):

@@ -285,7 +285,7 @@ def _print_buffer(k: Kernel, site: Site, x: Value, fmt: str) -> list[Value]:
 
     def body():
         kind = memref(x.shape, x.element, "vmem")
-        buffer = k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32"))
+        buffer = k.memory_of_its_own(kind)
         zero = k.index(0)
         k.op("vector.store", [x, buffer, *[zero] * len(x.shape)])
         k.op("tpu.log_buffer", [buffer], attributes=dict(shape=ints(x.shape), tag=spell.string(fmt[:-2])))

@@ -1,4 +1,4 @@
-"""Lowers `mpmd_map` over subcores of SparseCores: a module with a function for each mesh, and the call of it."""
+"""Lowers `mpmd_map`: a module with a function for each mesh of cores, and the call of it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 from minijax.hlo import spell
 from minijax.kernels.chips import get_tpu_info, is_tpu_device
-from minijax.kernels.memory import TpuMemorySpace
+from minijax.kernels.memory import TpuMemorySpace, placed
 from minijax.kernels.mosaic import subcores
 from minijax.kernels.mosaic.call import (
+    SEMAPHORES,
     SparseCores,
     as_arguments,
     backend_config,
+    check_tiling,
     colors_of,
     emit,
     function_name,
@@ -28,7 +30,7 @@ from minijax.kernels.text import I32
 from minijax.run.programs.kernel_modules import mosaic_text
 
 _RULES = (subcores,)  # modules that register rules
-# The number of the memory of the scalar subcores' semaphores in configurations.
+# The number of the memory of the scalar subcores' semaphores.
 _SEMAPHORES = 8
 
 
@@ -52,11 +54,12 @@ def lower(
     text = k.module()
     if params["debug"]:
         _print(params["jaxprs"], text)
-    tiling = Tiling.SPARSE_CORE if options.use_tc_tiling_on_sc is False else Tiling.COMPACT
     spaces = [getattr(a, "memory_space", None) for a in params["out_avals"]]
     spaces = [s if isinstance(s, TpuMemorySpace) else None for s in spaces]
-    sparse = SparseCores(tiling, count)
-    config = backend_config(text, params, ins, colors_of(outs, spaces, _SEMAPHORES), sparse)
+    is_sparse = params["meshes"][0].core_type is not CoreType.TC
+    tiling = Tiling.SPARSE_CORE if options.use_tc_tiling_on_sc is False else Tiling.COMPACT
+    sparse, semaphores = (SparseCores(tiling, count), _SEMAPHORES) if is_sparse else (None, SEMAPHORES)
+    config = backend_config(text, params, ins, colors_of(outs, spaces, semaphores), sparse)
     rest = dict(
         aliases=dict(params["input_output_aliases"].items),
         frontend=metadata(params["metadata"], params["jaxprs"], own_axes),
@@ -70,10 +73,13 @@ def _check(meshes: Sequence[Any], options: TpuParams) -> int:
     if options.dimension_semantics is not None:
         raise ValueError("pl.kernel: meshes say how their axes run; leave out dimension_semantics of compiler_params")
     if any(mesh.core_type is CoreType.TC for mesh in meshes):
-        raise NotImplementedError(f"pl.kernel: kernels of TensorCores are not compiled with others, got {meshes}")
+        if len(meshes) > 1:
+            raise NotImplementedError(f"pl.kernel: kernels of TensorCores are not compiled with others, got {meshes}")
+        check_tiling(options, "pl.kernel")
+        return 1
     if not is_tpu_device():
         raise ValueError(
-            "pl.kernel: SparseCore kernels are only supported on TPU, but the current device is no TPU. Set an "
+            "pl.kernel: SparseCore kernels are only supported on TPU, but the current device is not one. Set an "
             "abstract mesh with the `abstract_device` that they are for"
         )
     info = get_tpu_info()
@@ -95,7 +101,7 @@ def _print(jaxprs: Sequence[Any], text: str) -> None:
 def _write(k: Kernel, name: str, mesh: Any, jaxpr: Any, scratch: int) -> None:
     """Writes the function that a subcore of a mesh runs, whose last arguments are scratch."""
     k.core, sizes = mesh.core_type, list(mesh.shape.values())
-    avals = [on_core(v.aval, k.core) for v in jaxpr.invars]
+    avals = [on_core(placed(v.aval, mesh), k.core) for v in jaxpr.invars]
 
     def body(*args):
         k.grid = Grid(args[: len(sizes)], sizes, names=tuple(mesh.axis_names))
@@ -103,7 +109,7 @@ def _write(k: Kernel, name: str, mesh: Any, jaxpr: Any, scratch: int) -> None:
         k.values(jaxpr, [memory(r, a) for r, a in zip(refs, avals, strict=True)])
         return []
 
-    windows = [_whole(len(sizes), len(a.shape)) for a in avals[: len(avals) - scratch]]
+    windows = [_window(k.core, len(sizes), a) for a in avals[: len(avals) - scratch]]
     attributes = of_function(k.core, [s.value for s in mesh.dimension_semantics], scratch)
     attributes |= {"iteration_bounds": ints(sizes), "window_params": listed(windows)}
     head = f"func.func {spell.symbol(function_name(name))}"
@@ -111,7 +117,9 @@ def _write(k: Kernel, name: str, mesh: Any, jaxpr: Any, scratch: int) -> None:
     k.function(head, types, body, "func.return", attributes=spell.dictionary(attributes))
 
 
-def _whole(axes: int, rank: int) -> str:
+def _window(core: CoreType, axes: int, ref: Any) -> str:
     """The window of a whole array, which SparseCore's compiler wants of arrays that the kernel copies from too."""
-    steps, zeros = (", ".join(x) for x in ([f"d{i}" for i in range(axes)], ["0"] * rank))
+    if core is CoreType.TC and str(ref.memory_space) in ("any", "hbm", "semaphore_mem"):
+        return "{}"
+    steps, zeros = (", ".join(x) for x in ([f"d{i}" for i in range(axes)], ["0"] * len(ref.shape)))
     return f"{{transform_indices = affine_map<({steps}) -> ({zeros})>}}"

@@ -220,9 +220,7 @@ def _store(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value], x: Value,
             raise NotImplementedError("masked swap with strided store")
         k.op("tpu.strided_store", [x, ref.value, *indices], attributes=dict(strides=ints(box.strides, "i32")))
         return
-    segments = [1, 1, len(indices), int(mask is not None)]
-    attributes = dict(add="false", operandSegmentSizes=ints(segments, "i32"), strides=ints([], "i32"))
-    k.op("tpu.vector_store", [x, ref.value, *indices, *([] if mask is None else [mask])], attributes=attributes)
+    k.vector_store(ref.value, indices, x, mask)
 
 
 def _write(k: Kernel, ref: Memory, box: Box, x: Value, mask: Value | None = None) -> Value:
@@ -311,7 +309,7 @@ def allocated(k: Kernel, aval: Any) -> Memory:
     kind = type_of_memory(aval)
     if kind.element.startswith("!tpu"):
         return memory(k.one("tpu.sem_alloc", (), kind), aval)
-    made = memory(k.one("memref.alloca", (), kind, operandSegmentSizes=ints([0, 0], "i32")), aval)
+    made = memory(k.memory_of_its_own(kind), aval)
     if enable_poison_buffers.value and made.space == "vmem":
         _poison(k, made)
     return made

@@ -65,20 +65,21 @@ def _box(k: Kernel, view: Any, what: str, out: Any) -> tuple[Memory, Box, list[V
     return ref, box, [k.as_index(s) for s in box.starts]
 
 
-def _register_shape(k: Kernel, box: Box, out: Any) -> Sequence[int]:
-    """The shape in which a vector is read and written: with axes of size 1 for dropped ones if layouts are inferred.
+def _check_register(what: str, aval: Any) -> None:
+    """Raises NotImplementedError for a vector that is not that of a register."""
+    packed = 4 // aval.dtype.itemsize
+    allowed = [(packed * _lanes(),), (packed, _lanes())][: min(packed, 2)]
+    if aval.shape not in allowed:
+        raise NotImplementedError(
+            f"{what}: subcores have {aval.dtype} vectors of the shapes {allowed}, got {aval.shape}"
+        )
 
-    Raises NotImplementedError for a vector that is not that of a register if they are not.
-    """
+
+def _register_shape(k: Kernel, box: Box, out: Any) -> Sequence[int]:
+    """The shape in which a vector is read and written: with axes of size 1 for dropped ones if layouts are inferred."""
     if k.has_layout_passes:
         return box.sizes
-    packed = 4 // out.dtype.itemsize
-    allowed = [(packed * _lanes(),), (packed, _lanes())][: min(packed, 2)]
-    if out.shape not in allowed:
-        raise NotImplementedError(
-            f"needs_layout_passes=False: a subcore reads and writes {out.dtype} vectors of shapes {allowed}, got "
-            f"{out.shape}"
-        )
+    _check_register("needs_layout_passes=False", out)
     return out.shape
 
 
@@ -89,11 +90,9 @@ def _fitted(k: Kernel, mask: Value | None, shape: Sequence[int]) -> Value | None
 def _load(k: Kernel, ref: Memory, box: Box, indices: Sequence[Value], out: Any, mask: Value | None = None) -> Value:
     if not out.shape:
         return k.one("memref.load", [ref.value, *indices], vector((), out.dtype))
-    segments = ints([1, len(indices), int(mask is not None)], "i32")
     shape = _register_shape(k, box, out)
     kind, mask = vector(shape, out.dtype), _fitted(k, mask, shape)
-    operands = [ref.value, *indices, *([] if mask is None else [mask])]
-    found = k.one("tpu.vector_load", operands, kind, operandSegmentSizes=segments, strides=ints([], "i32"))
+    (found,) = k.grouped("tpu.vector_load", [[ref.value], indices, [mask]], [kind], strides=ints([], "i32"))
     return k.shape_cast(found, out.shape) if k.has_layout_passes else found
 
 
@@ -124,10 +123,7 @@ def _swap(k: Kernel, site: Site, view: Any, x: Value, mask: Value | None = None,
         return old
     if k.has_layout_passes:
         x, mask = k.shape_cast(x, box.sizes), _fitted(k, mask, box.sizes)
-    masks = [] if mask is None else [mask]
-    segments = ints([1, 1, len(indices), len(masks)], "i32")
-    attributes = dict(add=str(add).lower(), operandSegmentSizes=segments, strides=ints([], "i32"))
-    k.op("tpu.vector_store", [x, ref.value, *indices, *masks], attributes=attributes)
+    k.vector_store(ref.value, indices, x, mask, add)
     return old
 
 
@@ -141,20 +137,17 @@ def _indexed(k: Kernel, view: Any, what: str) -> Memory:
 
 @rule("subcore_gather", arguments=of_tree, cores=SUBCORES)
 def _gather(k: Kernel, site: Site, view: Any, indices: Sequence[Value], mask: Value | None, **_: Any) -> Value:
-    masks = [] if mask is None else [mask]
-    segments = ints([1, len(indices), len(masks)], "i32")
+    _check_register("load_gather", site.out)
     ref = _indexed(k, view, "load_gather")
-    return k.one("tpu.vector_load_idx", [ref.value, *indices, *masks], site.type, operandSegmentSizes=segments)
+    return k.grouped("tpu.vector_load_idx", [[ref.value], indices, [mask]], [site.type])[0]
 
 
 @rule("scatter", arguments=of_tree, cores=SUBCORES)
 def _scatter(
     k: Kernel, site: Site, view: Any, indices: Sequence[Value], x: Value, mask: Value | None, *, add: bool, **_: Any
 ) -> None:
-    masks = [] if mask is None else [mask]
     ref = _indexed(k, view, "addupdate_scatter" if add else "store_scatter")
-    attributes = dict(add=str(add).lower(), operandSegmentSizes=ints([1, 1, len(indices), len(masks)], "i32"))
-    k.op("tpu.vector_store_idx", [x, ref.value, *indices, *masks], attributes=attributes)
+    k.grouped("tpu.vector_store_idx", [[x], [ref.value], indices, [mask]], add=str(add).lower())
 
 
 # ---- vectors ---------------------------------------------------------------------------------------------
@@ -208,7 +201,13 @@ def _sorted(k: Kernel, site: Site, keys: Value, values: Value, mask: Value, desc
 
 @rule("masked_sort", cores=SUBCORES)
 def _sort_key_val(k: Kernel, site: Site, keys: Value, values: Value, *mask: Value, descending: bool) -> list[Value]:
-    flags = mask[0] if mask else k.dense(True, (_lanes(),), np.bool_)
+    if any(a.shape != (_lanes(),) for a in site.ins):
+        raise ValueError(f"sort_key_val: subcores sort vectors of {_lanes()} elements, got {site.ins[0].str_short()}")
+    if any(a.dtype.itemsize != 4 for a in site.ins[:2]):
+        raise NotImplementedError(
+            f"sort_key_val: keys and values have 32 bits, got {site.ins[0].dtype} and {site.ins[1].dtype}"
+        )
+    flags = mask[0] if mask else k.dense(True, keys.shape, np.bool_)
     is_signed = site.ins[0].dtype == np.int32
     flip = k.fill(np.iinfo(np.int32).min, keys.shape, np.int32) if is_signed else None
     if flip is not None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from minijax.kernels.mosaic.references import located, with_constants
 from minijax.kernels.mosaic.streams import stream_of
-from minijax.kernels.mosaic.verbs import Memory, Value, ints, memref
+from minijax.kernels.mosaic.verbs import Memory, Value, memref
 from minijax.kernels.mosaic.walk import Kernel, Site, rule
 from minijax.kernels.operations.selection import SelectedRef
 from minijax.kernels.parameters import CoreType
@@ -41,10 +41,14 @@ def _as_value(k: Kernel, x: Any) -> Value:
 
 
 def _destination(k: Kernel, device: Any, kind: Any) -> tuple[Value | None, Value | None]:
+<<<<<<< HEAD
     """The number of a device, which is given as such or by its coordinates on the mesh, and that of its core.
 
     None means this device, and this core.
     """
+=======
+    """The numbers of a device, which is given as such or by its coordinates, and of its core; None for this one."""
+>>>>>>> h-48
     if device is None:
         return None, None
     if getattr(kind, "value", kind) == "logical" or getattr(kind, "name", "") == "LOGICAL":
@@ -115,9 +119,7 @@ def _signal(
     if core is not None and own_core is not None:
         raise ValueError("semaphore_signal: device_id names a core; leave out core_index")
     core = own_core if core is None else core
-    more = [x for x in (number, core) if x is not None]
-    segments = ints([1, 1, int(number is not None), int(core is not None), 0], "i32")
-    k.op("tpu.sem_signal", [sem.value, count, *more], attributes=dict(operandSegmentSizes=segments))
+    k.grouped("tpu.sem_signal", [[sem.value], [count], [number], [core], []])
 
 
 def _of_wait(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
@@ -159,16 +161,14 @@ def _dma_start(
         raise NotImplementedError("DMA with add=True is not supported.")
     elif _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
-    place = _destination(k, device, device_id_type)
-    segments = ints([1, int(sent is not None), 1, 1, *[int(n is not None) for n in place], 0], "i32")
-    attributes = dict(operandSegmentSizes=segments, priority=f"{priority} : i32", strict_ordering="false")
+    number, core = _destination(k, device, device_id_type)
+    attributes = dict(priority=f"{priority} : i32", strict_ordering="false")
 
     def write(source, target, semaphore, sent):
         sent = None if sent is None else located(k, sent)
         semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
-        refs = (source, sent, target, semaphore)
-        values = [*[x.value for x in refs if x is not None], *[n for n in place if n is not None]]
-        k.op("tpu.enqueue_dma", values, attributes=attributes)
+        refs = [[None if x is None else x.value] for x in (source, sent, target, semaphore)]
+        k.grouped("tpu.enqueue_dma", [*refs, [number], [core], []], **attributes)
 
     _for_each_choice(k, [source, target, semaphore, sent], write)
 
@@ -220,12 +220,9 @@ def _dma_wait(
         return stream.wait(k, semaphore)
     zero = k.i32(0) if insert_dummy_device else None
     number, core = (zero, zero) if insert_dummy_device else _destination(k, device, device_id_type)
-    ids = [x for x in (number, core) if x is not None]
-    segments = ints([1, 1, 1, int(number is not None), int(core is not None)], "i32")
-    attributes = dict(operandSegmentSizes=segments, strict_ordering="false")
 
     def write(*refs):
-        semaphore, target, source = (located(k, x) for x in reversed(refs))
-        k.op("tpu.wait_dma2", [semaphore.value, source.value, target.value, *ids], attributes=attributes)
+        semaphore, target, source = ([located(k, x).value] for x in reversed(refs))
+        k.grouped("tpu.wait_dma2", [semaphore, source, target, [number], [core]], strict_ordering="false")
 
     _for_each_choice(k, [source, target, semaphore], write)

@@ -105,6 +105,15 @@ class Verbs(Writer):
         """Writes an operation with one result."""
         return self.op(name, operands, [result], attributes)[0]
 
+    def grouped(
+        self, name: str, groups: Sequence[Sequence[Value | None]], results: Sequence[Type] = (), **attributes: str
+    ) -> list[Value]:
+        """Writes an operation whose operands come in groups, from which None is left out."""
+        given = [[x for x in group if x is not None] for group in groups]
+        sizes = ints([len(group) for group in given], "i32")
+        operands = [x for group in given for x in group]
+        return self.op(name, operands, results, dict(attributes, operandSegmentSizes=sizes))
+
     # ---- constants -------------------------------------------------------------------------------------
 
     def constant(self, value: Any, dtype: Any) -> Value:
@@ -218,8 +227,18 @@ class Verbs(Writer):
         """The part of a memory of known sizes, or of sizes that are values."""
         free = [n for n in sizes if isinstance(n, Value)]
         kind = memref([None if isinstance(n, Value) else n for n in sizes], x.value.element, x.space)
-        attributes = dict(operandSegmentSizes=ints([1, len(starts), len(free)], "i32"))
-        return self.one("tpu.memref_slice", [x.value, *starts, *free], kind, **attributes)
+        return self.grouped("tpu.memref_slice", [[x.value], starts, free], [kind])[0]
+
+    def memory_of_its_own(self, kind: Type) -> Value:
+        """Memory that lives as long as the region in which it is made."""
+        return self.grouped("memref.alloca", [[], []], [kind])[0]
+
+    def vector_store(
+        self, ref: Value, indices: Sequence[Value], x: Value, mask: Value | None, add: bool = False
+    ) -> None:
+        """Stores, or adds, a vector from indices on, where a mask is set."""
+        flags = dict(add=str(add).lower(), strides=ints([], "i32"))
+        self.grouped("tpu.vector_store", [[x], [ref], indices, [mask]], **flags)
 
     # ---- control ---------------------------------------------------------------------------------------
 
@@ -238,5 +257,9 @@ class Verbs(Writer):
 
 
 def memref(shape: Sequence[int | None], element: str, space: str) -> Type:
+<<<<<<< HEAD
     """The type of a reference to memory, where a size that is not known is None."""
+=======
+    """The type of a reference to memory, where None is a size that the kernel computes."""
+>>>>>>> h-48
     return shaped("memref", shape, element, f"#tpu.memory_space<{space}>")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -305,6 +305,14 @@ def async_remote_copy(
     return copy
 
 
+def run_together(copies: Sequence[AsyncCopyDescriptor], add: bool = False) -> None:
+    """Starts copies, and then waits for all."""
+    for copy in copies:
+        copy.start(add=add)
+    for copy in copies:
+        copy.wait()
+
+
 def _captured(view: Any) -> Any:
     """The view, whose numbers an inner trace captures, since jax makes them values where the view is made."""
     trace = state.current_trace()
@@ -323,8 +331,6 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     sources, targets = (list(map(_captured, tree.tree_leaves(x, is_view))) for x in (src_ref, dst_ref))
 
     def copy(sem):
-        copies = [async_copy(s, d, sem, add=add) for s, d in zip(sources, targets, strict=True)]
-        for c in copies:
-            c.wait()
+        run_together([make_async_copy(s, d, sem) for s, d in zip(sources, targets, strict=True)], add)
 
     run_scoped(copy, SemaphoreType.DMA)

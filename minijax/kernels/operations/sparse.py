@@ -203,8 +203,7 @@ class SubcoreLoad(SubcoreAccess):
     tree_param = "tree"
     reads_only = True
 
-    def result_types(self, view, mask, **params):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def as_printed(self, eqn):
         view, mask = self.arguments(eqn.invars, eqn.params)
@@ -220,8 +219,7 @@ class SubcoreSwap(SubcoreAccess):
     tree_param = "tree"
     writes = True
 
-    def result_types(self, view, value, mask, **params):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def as_printed(self, eqn):
         view, value, mask = self.arguments(eqn.invars, eqn.params)
@@ -237,8 +235,7 @@ class FetchAndAdd(SubcoreAccess):
     name = "sc_fetch_and_add"
     writes = True
 
-    def result_types(self, view, value, subcore_id):
-        return [type_of(view).update(weak_type=False)]
+    result_types = KernelOperation.elements_of_view
 
     def as_printed(self, eqn):
         view, value, subcore_id = self.arguments(eqn.invars, eqn.params)

@@ -14,7 +14,7 @@ from minijax.kernels.blocks import BlockSpec, PrefetchScalarGridSpec
 from minijax.kernels.call import pallas_call
 from minijax.kernels.grid import num_programs, program_id
 from minijax.kernels.memory import MemorySpace, SemaphoreType, TpuMemorySpace
-from minijax.kernels.operations.copies import make_async_copy
+from minijax.kernels.operations.copies import make_async_copy, run_together
 from minijax.kernels.operations.helpers import dslice, when
 from minijax.kernels.ops.tpu_scores import MASKED, Scores, Sums
 from minijax.kernels.parameters import TpuParams
@@ -154,10 +154,7 @@ class _Kernel(NamedTuple):
             rows = dslice(page * self.page_size, self.page_size)
             for array, buffer in zip(arrays, buffers, strict=True):
                 copies.append(make_async_copy(array.at[program_id(1), number], buffer.at[rows], semaphore))
-        for copy in copies:
-            copy.start()
-        for copy in copies:
-            copy.wait()
+        run_together(copies)
 
     @staticmethod
     def _values(loaded: Any, has_factors: bool) -> Any:

@@ -17,7 +17,7 @@ from minijax.kernels.blocks import BlockSpec, PrefetchScalarGridSpec
 from minijax.kernels.call import pallas_call
 from minijax.kernels.grid import program_id
 from minijax.kernels.memory import MemorySpace, SemaphoreType, TpuMemorySpace
-from minijax.kernels.operations.copies import make_async_copy
+from minijax.kernels.operations.copies import make_async_copy, run_together
 from minijax.kernels.operations.helpers import cdiv, dslice, loop
 from minijax.kernels.ops.tpu_scores import MASKED, Scores, Sums
 from minijax.kernels.parameters import TpuParams
@@ -77,10 +77,7 @@ class _Kernel(NamedTuple):
             number = table_ref[s, jnp.minimum(i * self.pages + page, last)]
             rows = dslice(page * self.page_size, self.page_size)
             copies.append(make_async_copy(pages_ref.at[number], buffer.at[rows], semaphore))
-        for copy in copies:
-            copy.start()
-        for copy in copies:
-            copy.wait()
+        run_together(copies)
 
     def _attend(
         self, start: Any, length: Any, places: Any, is_own: Any, q_ref: Any, buffer: Any, sums: list[Any]

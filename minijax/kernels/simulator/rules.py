@@ -413,41 +413,18 @@ def _dma_wait(b: Builder, eqn: JaxprEqn) -> Step:
 # ---- the core's own ----------------------------------------------------------------------------------
 
 
-def _program_id(b: Builder, eqn: JaxprEqn) -> Step:
-    out, axis = b.number(eqn.outvars[0]), eqn.params["axis"]
+def _known(read: Callable[[Any, dict[str, Any], Any], Any]) -> Callable[[Builder, JaxprEqn], Step]:
+    """The rule of an operation without operands, whose result is `read(core, parameters, its type)`."""
 
-    def step(core, values):
-        values[out] = core.ids[axis]
+    def rule(b, eqn):
+        out, params, aval = b.number(eqn.outvars[0]), eqn.params, eqn.outvars[0].aval
 
-    return step
+        def step(core, values):
+            values[out] = read(core, params, aval)
 
+        return step
 
-def _num_programs(b: Builder, eqn: JaxprEqn) -> Step:
-    out, axis = b.number(eqn.outvars[0]), eqn.params["axis"]
-
-    def step(core, values):
-        values[out] = core.sizes[axis]
-
-    return step
-
-
-def _axis_index(b: Builder, eqn: JaxprEqn) -> Step:
-    out, name = b.number(eqn.outvars[0]), eqn.params["axis_name"]
-
-    def step(core, values):
-        values[out] = core.position(name)
-
-    return step
-
-
-def _random_bits(b: Builder, eqn: JaxprEqn) -> Step:
-    out, aval = b.number(eqn.outvars[0]), eqn.outvars[0].aval
-    zeros = np.zeros(aval.shape, aval.dtype)
-
-    def step(core, values):
-        values[out] = zeros
-
-    return step
+    return rule
 
 
 def _nothing(b: Builder, eqn: JaxprEqn) -> Step:
@@ -479,10 +456,10 @@ RULES: dict[str, Callable[[Builder, JaxprEqn], Step]] = {
     "get_barrier_semaphore": _barrier,
     "dma_start": _dma_start,
     "dma_wait": _dma_wait,
-    "program_id": _program_id,
-    "num_programs": _num_programs,
-    "axis_index": _axis_index,
-    "prng_random_bits": _random_bits,
+    "program_id": _known(lambda core, params, aval: core.ids[params["axis"]]),
+    "num_programs": _known(lambda core, params, aval: core.sizes[params["axis"]]),
+    "axis_index": _known(lambda core, params, aval: core.position(params["axis_name"])),
+    "prng_random_bits": _known(lambda core, params, aval: np.zeros(aval.shape, aval.dtype)),
     "prng_seed": _nothing,
     "delay": _nothing,
     "trace_value": _nothing,
