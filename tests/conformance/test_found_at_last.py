@@ -1,5 +1,8 @@
 """Forms in which programs of people and random programs differed from jax: jaxprs, texts, warnings and errors."""
 
+import contextlib
+import cProfile
+import functools
 import warnings
 
 import numpy as np
@@ -193,3 +196,17 @@ def test_what_jitted_functions_read_is_a_residual(function, text, derivative):
         return getattr(jax, derivative)(lambda x: eval(text, dict(jax=jax, jnp=jnp, f=f, x=x)).sum())
 
     same_jaxpr(program, np.ones(2, np.float32))
+
+
+def test_locations_leave_the_standard_library_out():
+    def program(jax, jnp):
+        @contextlib.contextmanager
+        def entered():
+            yield
+
+        functions = entered()(jnp.sin), jax.named_scope("tip")(jnp.cos), functools.singledispatch(jnp.tan)
+        run = jax.jit(lambda x: [cProfile.Profile().runcall(f, x) for f in functions])
+        text = run.lower(1.0).as_text(debug_info=True)
+        return [name in text for name in ("inner", "wrapper", "runcall", "tip", "lambda")]
+
+    assert same(program) == [False, False, False, True, True]
