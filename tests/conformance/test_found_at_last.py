@@ -210,3 +210,21 @@ def test_locations_leave_the_standard_library_out():
         return [name in text for name in ("inner", "wrapper", "runcall", "tip", "lambda")]
 
     assert same(program) == [False, False, False, True, True]
+
+
+# Functions whose derivatives read constants, which vary over a manual axis as the operands do.
+VARYING = """
+    jnp.maximum(x, x * 2) | jnp.clip(x, 0, 1) | jax.nn.logsumexp(jnp.stack([x, x]), 0) | jax.nn.softmax(x) | jax.nn.elu(x)
+    jax.nn.selu(x) | x % 3 | jnp.hypot(x, x) | jnp.sinc(x) | jax.lax.fori_loop(0, 3, lambda i, c: jnp.maximum(c, jnp.sin(c)), x)
+"""
+
+
+@pytest.mark.parametrize("text", forms(VARYING))
+def test_constants_of_derivatives_vary_at_once(text):
+    def program(jax, jnp):
+        mesh = jax.make_mesh((2,), ("r",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:2])
+        spec = jax.sharding.PartitionSpec("r")
+        f = jax.shard_map(eval(f"lambda x: {text}", dict(jax=jax, jnp=jnp)), mesh=mesh, in_specs=spec, out_specs=spec)
+        return lambda x: jax.jvp(f, (x,), (x,))
+
+    same_jaxpr(program, np.arange(4, dtype=np.float32))
