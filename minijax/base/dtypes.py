@@ -389,8 +389,10 @@ def dtype_from_user(dtype: Any) -> Any:
     if isinstance(dtype, (DType, ExtendedDType)) or is_extended(dtype):
         return dtype
     if hasattr(dtype, "shape") and not isinstance(dtype, (type, str)):
-        if not hasattr(dtype, "__array__"):
-            return np.dtype(dtype.dtype)  # a `ShapeDtypeStruct`
+        if isinstance(dtype, np.generic) or not hasattr(dtype, "__array__"):
+            return np.dtype(dtype.dtype)  # a NumPy scalar, or a `ShapeDtypeStruct`
+        if isinstance(dtype, np.ndarray):
+            raise TypeError("Cannot construct a dtype from an array; instead of dtype=arr use dtype=arr.dtype.")
         raise ValueError(
             "Passing an array as a dtype argument is no longer supported; instead of dtype=arr use dtype=arr.dtype."
         )

@@ -15,6 +15,8 @@ from minijax.base.native import Traceback
 _LIBRARY = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 excluded_paths: list[str] = [_LIBRARY]
 
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+
 here = Traceback.get_traceback
 
 
@@ -27,6 +29,11 @@ def is_user_file(name: str) -> bool:
     return not name.startswith(tuple(excluded_paths)) and not name.startswith("<frozen")
 
 
+def _is_of_program(name: str) -> bool:
+    """As `is_user_file`, without Python's standard library: `contextlib`, `functools`, ... call what others wrote."""
+    return is_user_file(name) and (not name.startswith(_STANDARD) or "-packages" in name)
+
+
 def include_frame(frame: types.FrameType) -> bool:
     """Returns whether a frame belongs to the user's program."""
     return is_user_file(frame.f_code.co_filename)
@@ -37,7 +44,7 @@ def user_frames(traceback: Any) -> list:
     traceback = getattr(traceback, "traceback", traceback)
     if traceback is None:
         return []
-    return [f for f in traceback.frames if is_user_file(f.file_name)]
+    return [f for f in traceback.frames if _is_of_program(f.file_name)]
 
 
 def summary(traceback: Any, num_frames: int | None = 1, columns: bool = False) -> str:
@@ -110,7 +117,7 @@ class _UserFiles(dict):
     """Maps file names to whether they belong to the user's program."""
 
     def __missing__(self, file: str) -> bool:
-        self[file] = answer = is_user_file(file)
+        self[file] = answer = _is_of_program(file)
         return answer
 
 

@@ -30,10 +30,14 @@ def is_eager() -> bool:
 
 
 def axis_size(name: Any, function: str = "it") -> int:
-    """The size of a named axis. Raises NameError, with the name of the calling `function`, if it is not bound."""
+    """The size of a named axis. Raises NameError, with the name of the calling `function`, if it is not bound.
+
+    Raises TypeError for a name that cannot be hashed.
+    """
     for known, size, *_ in reversed(thread.axes):
         if known == name:
             return size
+    hash(name)
     raise NameError(
         f"Found an unbound axis name: {name}. To fix this, please call {function} under `jax.shard_map`, or vmap with "
         f"that name. The following axis names are available: {axis_names()}"

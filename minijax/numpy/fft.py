@@ -53,9 +53,9 @@ def _resized(x: Any, sizes: tuple[int, ...]) -> Any:
 
 def _checked(name: str, a: Any, s: Any, axes: Axes, norm: str | None) -> tuple[Any, tuple[int, ...] | None]:
     """The operand as an array and `s` as ints. Raises ValueError for arguments that do not fit."""
+    a = value(f"jax.numpy.fft.{name}", a)
     if norm not in _NORMS:
         raise ValueError(f'{name}: Invalid norm value {norm}; should be "backward","ortho" or "forward".')
-    a = value(f"jax.numpy.fft.{name}", a)
     if s is not None:
         s = tuple(map(operator.index, s))
         if any(n < 1 for n in s):
@@ -251,7 +251,7 @@ def rfftfreq(n: int, d: ArrayLike = 1.0, *, dtype: DTypeLike | None = None, devi
     """
     _check_single("rfftfreq", n, d)
     dtype = dtypes.requested_dtype(dtype, "rfftfreq", float)
-    places = arange(n // 2 + 1, dtype=dtype, device=device)
+    places = arange((n if n % 2 == 0 else n - 1) // 2 + 1, dtype=dtype, device=device)
     return ufuncs.divide(places, array(d * n, dtype=dtype, device=device))
 
 
@@ -262,7 +262,7 @@ def _shifted(name: str, x: Any, axes: Any, sign: int) -> Any:
         axes = tuple(range(x.ndim))
     if isinstance(axes, int):
         return shaping.roll(x, sign * (x.shape[axes] // 2), axes)
-    return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], axes)
+    return shaping.roll(x, [sign * (x.shape[i] // 2) for i in axes], tuple(axes))
 
 
 def fftshift(x: ArrayLike, axes: int | Sequence[int] | None = None) -> Array:

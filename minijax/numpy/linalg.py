@@ -549,6 +549,8 @@ def _lstsq_by_svd(a: Any, b: Any, rcond: Any) -> tuple:
 def _lstsq_impl(a: Any, b: Any, rcond: Any, numpy_resid: bool = False) -> tuple:
     a, b = as_inexact("lstsq", a, b)
     shape, right, dtype = typeof(a).shape, typeof(b).shape, typeof(a).dtype
+    if not (shape and right):
+        raise IndexError(f"lstsq: a and b must have at least one axis, got {shape} and {right}")
     if shape[:1] != right[:1]:
         raise ValueError(f"lstsq: Leading dimensions of input arrays must match, got {shape} and {right}")
     for x, ranks in ((shape, (2,)), (right, (1, 2))):

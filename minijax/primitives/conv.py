@@ -442,6 +442,8 @@ def conv_general_dilated(
         lhs_dilation = (1,) * spatial if lhs_dilation is None else tuple(lhs_dilation)
         rhs_dilation = (1,) * spatial if rhs_dilation is None else tuple(rhs_dilation)
         window_strides = tuple(window_strides)
+        if 0 in window_strides:
+            raise ValueError(f"{name}: window_strides must be positive, got {window_strides}")
         if isinstance(padding, str):
             if any(d != 1 for d in lhs_dilation):
                 raise ValueError(

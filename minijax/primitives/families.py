@@ -24,6 +24,7 @@ from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
 from minijax.primitives.convert import convert_element_type
 from minijax.primitives.sharding import cotangent_sharding, replicated_over_mesh, reshard_like
+from minijax.primitives.varying import match_varying
 from minijax.primitives.zeros import add_tangents, instantiate
 from minijax.run.arrays.array import Array, ArrayLike
 
@@ -83,7 +84,8 @@ def _scalar_on_mesh(value: int, aval: ShapedArray) -> Any:
 def full_of(x: Any, value: Any = 0) -> Any:
     """An array filled with one value, of the type of `x`, including its weak type."""
     aval = typeof(x)
-    return moving.filled(aval.shape, scalar_like(x, value), weak_type=aval.weak_type, sharding=aval.own_sharding)
+    filled = moving.filled(aval.shape, scalar_like(x, value), weak_type=aval.weak_type, sharding=aval.own_sharding)
+    return match_varying(filled, x)
 
 
 def is_complex(x: Any) -> bool:

@@ -526,7 +526,7 @@ def slice_in_dim(
     """Slices along one axis; None and negative numbers as in Python's slices, but limits are not clamped."""
     axis, size = size_along("slice_in_dim", operand, int(axis))
     start, limit = (
-        default if v is None else dims.canonical_dim(v) + (size if v < 0 else 0)
+        default if v is None else as_index(v) + (size if v < 0 else 0)
         for v, default in ((start_index, 0), (limit_index, size))
     )
     shape = typeof(operand).shape
@@ -537,7 +537,7 @@ def slice_in_dim(
 def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Returns one slice along an axis. Raises IndexError if `index` is out of bounds."""
     axis, size = size_along("index_in_dim", operand, int(axis))
-    i = dims.canonical_dim(index)
+    i = as_index(index)
     if not -size <= i < size:
         raise IndexError(f"index {i} is out of bounds for axis {axis} with size {size}")
     i %= size

@@ -17,6 +17,7 @@ from minijax.base.util import named
 from minijax.composed.random import NAMED_IMPLS
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
+from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving, sharding, structural
 from minijax.primitives.structural import broadcast_shapes
@@ -196,7 +197,8 @@ def sampler(
             if casts:
                 check_cast(name, values[at_dtype], *values[1:at_shape])
             for at in map(names.index, static):
-                values[at] = operator.index(values[at]) if getattr(values[at], "shape", None) == () else values[at]
+                if getattr(values[at], "shape", None) == ():
+                    values[at] = concrete_or_error(operator.index, values[at], f"It arose in jax.random.{name}.")
             values[at_shape] = (optional_shape if is_optional else drawn_shape)(values[at_shape])
             return run(*values)
 

@@ -280,7 +280,9 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """
     key, raw = single_key("fold_in", key)
     data = unwrapped(data)
-    if isinstance(data, bool | int | float | np.generic):
+    if data is None:
+        raise ValueError("fold_in: None is not a valid value for data, which is an integer")
+    if isinstance(data, bool | int | float | np.generic | str):
         data = np.uint32(data)
     shape = typeof(data).shape
     if shape:

@@ -1,5 +1,8 @@
 """Forms in which programs of people and random programs differed from jax: jaxprs, texts, warnings and errors."""
 
+import contextlib
+import cProfile
+import functools
 import warnings
 
 import numpy as np
@@ -193,3 +196,35 @@ def test_what_jitted_functions_read_is_a_residual(function, text, derivative):
         return getattr(jax, derivative)(lambda x: eval(text, dict(jax=jax, jnp=jnp, f=f, x=x)).sum())
 
     same_jaxpr(program, np.ones(2, np.float32))
+
+
+def test_locations_leave_the_standard_library_out():
+    def program(jax, jnp):
+        @contextlib.contextmanager
+        def entered():
+            yield
+
+        functions = entered()(jnp.sin), jax.named_scope("tip")(jnp.cos), functools.singledispatch(jnp.tan)
+        run = jax.jit(lambda x: [cProfile.Profile().runcall(f, x) for f in functions])
+        text = run.lower(1.0).as_text(debug_info=True)
+        return [name in text for name in ("inner", "wrapper", "runcall", "tip", "lambda")]
+
+    assert same(program) == [False, False, False, True, True]
+
+
+# Functions whose derivatives read constants, which vary over a manual axis as the operands do.
+VARYING = """
+    jnp.maximum(x, x * 2) | jnp.clip(x, 0, 1) | jax.nn.logsumexp(jnp.stack([x, x]), 0) | jax.nn.softmax(x) | jax.nn.elu(x)
+    jax.nn.selu(x) | x % 3 | jnp.hypot(x, x) | jnp.sinc(x) | jax.lax.fori_loop(0, 3, lambda i, c: jnp.maximum(c, jnp.sin(c)), x)
+"""
+
+
+@pytest.mark.parametrize("text", forms(VARYING))
+def test_constants_of_derivatives_vary_at_once(text):
+    def program(jax, jnp):
+        mesh = jax.make_mesh((2,), ("r",), axis_types=(jax.sharding.AxisType.Auto,), devices=jax.devices()[:2])
+        spec = jax.sharding.PartitionSpec("r")
+        f = jax.shard_map(eval(f"lambda x: {text}", dict(jax=jax, jnp=jnp)), mesh=mesh, in_specs=spec, out_specs=spec)
+        return lambda x: jax.jvp(f, (x,), (x,))
+
+    same_jaxpr(program, np.arange(4, dtype=np.float32))

@@ -82,16 +82,54 @@ CALLS = """
     jnp.isdtype(x, np.ones(2)) | jnp.isdtype(x, [np.float32]) | jnp.isdtype(x, np.float32(1)) | jnp.isdtype(x, k) | jnp.isdtype(x, {})
     jnp.setdiff1d(i, i[:2], size=0) | jnp.setdiff1d(i, i[:0], size=0, fill_value=1) | jnp.setdiff1d(i[:0], i, size=0)
     jnp.setdiff1d(i, i[:2], size=0, assume_unique=True) | fft.dct(x, n=0) | fft.dct(x[:0]) | fft.dct(jnp.ones((0, 3)))
-    fft.dct(jnp.ones((3, 0))) | fft.dct(jnp.ones((3, 0)), axis=0) | fft.dctn(jnp.ones((3, 3)), s=(2, 0)) | fft.idct(jnp.ones((3, 0)), axis=0)
+    fft.dct(jnp.ones((3, 0))) | fft.dct(jnp.ones((3, 0)), axis=0) | fft.dctn(m, s=(2, 0)) | fft.idct(jnp.ones((3, 0)), axis=0)
+    jnp.fft.fft([1, 2], norm=1) | jnp.fft.fft(m, norm=1) | jnp.fft.rfft(len, norm='a') | jnp.fft.rfftfreq(0.5) | jnp.fft.rfftfreq(3)
+    jnp.fft.fftshift(m, {1}) | jnp.fft.ifftshift(m, {0, 1}) | jnp.linalg.lstsq(m, x[0]) | jnp.linalg.lstsq(x[0], x)
+    sl.cholesky(len) | sl.cholesky([1, 2]) | sl.cholesky(None) | sl.cholesky(m) | sl.cho_factor('abc')
+    sl.hessenberg(1.0) | sl.hessenberg(x) | sl.hessenberg(None) | sl.qr_multiply(m, 1.0) | sl.qr_multiply(x, x) | sl.eigh_tridiagonal(True, i)
+    sl.eigh_tridiagonal(x, 1.0) | random.fold_in(k, 'abc') | random.fold_in(k, '3') | random.fold_in(k, None)
+    jax.jit(lambda n: random.orthogonal(k, n))(2) | jax.jit(lambda n: random.orthogonal(k, 2, m=n))(2) | lax.psum(x, x) | lax.axis_index({})
+    lax.axis_size({}) | lax.all_gather(x, x) | lax.pmean(x, 'i') | lax.platform_dependent(1.0) | lax.conv(c, c, (0, 1), 'SAME')
+    lax.conv(c, c, (1, 0), [(0, 0), (0, 0)]) | jax.jit(lambda n: lax.index_in_dim(m, n))(0) | jax.jit(lambda n: lax.slice_in_dim(m, 0, n))(1)
+    lax.index_in_dim(m, 0.5) | lax.slice_in_dim(m, 0, 1.5)
 """
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_calls():
-    def program(jax, jnp, lax, scipy):
-        names = dict(
-            jax=jax, jnp=jnp, lax=lax, np=np, fft=scipy.fft, x=jnp.arange(3.0), i=jnp.arange(3), k=jax.random.key(0)
-        )
+    def program(jax, jnp, lax, random, scipy):
+        names = dict(jax=jax, jnp=jnp, lax=lax, np=np, fft=scipy.fft, sl=scipy.linalg, random=random, k=random.key(0))
+        names |= dict(x=jnp.arange(3.0), i=jnp.arange(3), m=jnp.eye(3) * 2, c=jnp.ones((1, 1, 3, 3)))
         return "\n".join(ended(text, names) for text in forms(CALLS))
 
     assert "TypeError" in same(program)
+
+
+# Calls with a dtype D.
+DTYPES = """
+    jnp.zeros(2, D) | lax.iota(D, 2) | lax.full((2,), 2.0, D) | jnp.array([1, 2], D) | lax.convert_element_type(x, D) | x.astype(D)
+    jnp.sum(x, dtype=D) | random.bits(k, (2,), D) | jnp.eye(2, dtype=D) | jnp.arange(2, dtype=D) | init.zeros(k, (2,), D)
+"""
+GIVEN = [
+    "np.float32(0.5)",
+    "np.int8(1)",
+    "np.bool_(True)",
+    "np.zeros(2)",
+    "x",
+    "1",
+    "np.uint8(3)",
+    "k",
+    "x.dtype",
+    "len",
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("given", GIVEN)
+def test_objects_as_dtypes(given):
+    def program(jax, jnp, lax, nn, random):
+        names = dict(jax=jax, jnp=jnp, lax=lax, np=np, random=random, x=jnp.ones(2), i=jnp.arange(2), k=random.key(0))
+        names |= dict(D=eval(given, dict(names)), init=nn.initializers)
+        return "\n".join(ended(text, names) for text in forms(DTYPES))
+
+    assert "init.zeros" in same(program)

@@ -382,7 +382,9 @@ def _check_multiply(shape: tuple, right: tuple, mode: str) -> None:
     if mode not in ("left", "right"):
         raise ValueError(f"qr_multiply: mode must be 'right' or 'left', got {mode!r}")
     if len(shape) < 2 or not right:
-        raise ValueError(f"qr_multiply: a must be at least two-dimensional and c one-dimensional; got {shape}, {right}")
+        raise (ValueError if right else IndexError)(
+            f"qr_multiply: a must be at least two-dimensional and c one-dimensional; got {shape}, {right}"
+        )
     m, k = shape[-2], min(shape[-2:])
     have, want = (right[max(len(right) - 2, 0)], k) if mode == "left" else (right[-1], m)
     if have != want:
@@ -517,7 +519,7 @@ def hessenberg(a: ArrayLike, *, calc_q: bool = False, overwrite_a: bool = False,
     """
     shape = np.shape(a) if not hasattr(a, "shape") else typeof(a).shape
     if len(shape) < 2:
-        raise TypeError(f"hessenberg: a must have at least two axes, got shape {shape}.")
+        raise (TypeError if shape else IndexError)(f"hessenberg: a must have at least two axes, got shape {shape}.")
     *batch, n, _ = shape
     if not n:
         return (jnp.zeros_like(a), jnp.zeros_like(a)) if calc_q else jnp.zeros_like(a)

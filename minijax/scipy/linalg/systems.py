@@ -16,7 +16,7 @@ from minijax.ir.types import typeof
 from minijax.lax import linalg as lax_linalg
 from minijax.numpy.vectorizing import vectorize
 from minijax.primitives.convert import stop_gradient
-from minijax.primitives.promote import promote_dtypes_inexact
+from minijax.primitives.promote import check_arraylike, promote_dtypes_inexact
 from minijax.run.arrays.array import Array, ArrayLike
 
 _ASSUMPTIONS = ("gen", "sym", "her", "pos")
@@ -44,6 +44,8 @@ def cholesky(a: ArrayLike, lower: bool = False, overwrite_a: bool = False, check
       Array([[2., 1.],
              [0., 2.]], dtype=float32)
     """
+    if a is not None and not isinstance(a, (list, tuple)):
+        check_arraylike("cholesky", a)
     if not lower and jnp.ndim(a) < 2:
         raise ValueError(f"cholesky: a must have at least two axes, got shape {jnp.shape(a)}.")
     return _cholesky(a, lower)

@@ -160,12 +160,13 @@ def eigh_tridiagonal(
       Array([1.       , 3.0000002], dtype=float32)
     """
     d, e = jnp.asarray(d), jnp.asarray(e)
-    n, dtype = typeof(d).shape[0], typeof(d).dtype
+    dtype = typeof(d).dtype
     if dtype != typeof(e).dtype:
         raise TypeError(
             "eigh_tridiagonal: diagonal and off-diagonal values must have same dtype, "
             f"got {dtype} and {typeof(e).dtype}"
         )
+    n = typeof(d).shape[0]
     if dtypes.to_floating_dtype(dtype) not in (np.float32, np.float64) or dtype.kind not in "fc":
         raise TypeError(f"eigh_tridiagonal: Only float32 and float64 inputs are supported, got {dtype}.")
     targets = _selected(select, select_range, n)
