@@ -41,14 +41,7 @@ def _as_value(k: Kernel, x: Any) -> Value:
 
 
 def _destination(k: Kernel, device: Any, kind: Any) -> tuple[Value | None, Value | None]:
-<<<<<<< HEAD
-    """The number of a device, which is given as such or by its coordinates on the mesh, and that of its core.
-
-    None means this device, and this core.
-    """
-=======
     """The numbers of a device, which is given as such or by its coordinates, and of its core; None for this one."""
->>>>>>> h-48
     if device is None:
         return None, None
     if getattr(kind, "value", kind) == "logical" or getattr(kind, "name", "") == "LOGICAL":

@@ -257,9 +257,5 @@ class Verbs(Writer):
 
 
 def memref(shape: Sequence[int | None], element: str, space: str) -> Type:
-<<<<<<< HEAD
-    """The type of a reference to memory, where a size that is not known is None."""
-=======
     """The type of a reference to memory, where None is a size that the kernel computes."""
->>>>>>> h-48
     return shaped("memref", shape, element, f"#tpu.memory_space<{space}>")
