@@ -333,10 +333,11 @@ def _compiled(
     lowered: LoweredProgram, options: ProgramOptions, own_names: bool, is_to_run: bool = False
 ) -> compile.Loaded:
     text, load = lowered.module, compile.load_or_build
-    if is_to_run and not options.compiler_options and lowered.is_open == compile.CLOSED:
-        if tiered.is_on():
+    own = dict(options.compiler_options)
+    if is_to_run and lowered.is_open == compile.CLOSED:
+        if tiered.is_on() and not own:
             load = tiered.load
-        elif _may_be_ahead(lowered):
+        elif (not own or own == compile.quick_options("cpu")) and _may_be_ahead(lowered):
             load = ahead.load
     with monitoring.timed(monitoring.COMPILING, lowered.label):
         compile.disk_cache.note_request()
@@ -344,7 +345,7 @@ def _compiled(
             text.text,
             name=text.name,
             devices=lowered.placement.devices,
-            options=dict(options.compiler_options),
+            options=own,
             host_calls=text.callbacks,
             watchers=text.watchers,
             located=text.located,

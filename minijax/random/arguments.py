@@ -22,6 +22,7 @@ from minijax.ir.types import typeof, unwrapped
 from minijax.primitives import moving, sharding, structural
 from minijax.primitives.structural import broadcast_shapes
 from minijax.random.keys import single_key
+from minijax.random.steps import in_two_steps
 from minijax.run.arrays.array import (
     Array,
     ArrayImpl,
@@ -144,10 +145,11 @@ def _public(draw: Sampler, like: Sampler) -> Sampler:
             values = [x if type(x) in _PLAIN else unwrapped(x) for x in bind(args, options)]
             values[0] = single_key(name, values[0])[0]
             if out_sharding is None:
-                if at_shape is not None and is_shared(name, values, values[at_shape]):
-                    return drawn(draw, values, at_shape)
-                return draw(*values)
+                if at_shape is None or not is_shared(name, values, values[at_shape]):
+                    return draw(*values)
             dynamic = [i for i, n in enumerate(signature.parameters) if not _is_static(n, values[i])]
+            if out_sharding is None:
+                return drawn(draw, name, values, dynamic, at_shape)
 
             def compute(*xs: Any) -> Array:
                 given = dict(zip(dynamic, xs, strict=True))
@@ -215,9 +217,9 @@ BY_PLACE = frozenset(
 _TWO_ROWS = ("high", "highest")  # modes that draw two rows of bits at once
 SIZES = tuple(4**power for power in range(6, 11))
 _partitionable = config.option("threefry_partitionable")
-REPEATED = 8  # a shape that is drawn more often gets a program of its own, which runs faster
+SHARED = 1 << 18  # numbers, after which draws of a shape get a program of their own, which runs faster
 
-_draws = cache.BoundedDict(64)  # the name of a sampler -> how often each shape was drawn
+_draws = cache.BoundedDict(64)  # the name of a sampler -> how many numbers were drawn for each shape
 
 
 @jitted("_cut", static=("shape",))
@@ -226,18 +228,22 @@ def _cut(flat, shape):
 
 
 def is_shared(name: str, values: Sequence, shape: object) -> bool:
-    """Returns whether a draw of this shape uses the program of its class: a new shape after the first of a sampler."""
+    """Returns whether a draw of this shape uses the programs of its class: the shape has not been drawn often."""
     if type(shape) is not tuple or not all([type(n) is int for n in shape]):
         return False
     counts = _draws.get(name)
     count = 0 if counts is None else counts.get(shape, 0)
-    if count >= REPEATED or not 0 < math.prod(shape) <= SIZES[-1] or not _draws_by_place(values):
+    if count >= SHARED or not 0 < math.prod(shape) <= SIZES[-1] or not _draws_by_place(values):
         return False
     if counts is None:
-        _draws.once(name, lambda: {shape: REPEATED})
-        return False
-    counts[shape] = count + 1
+        counts = _draws.once(name, dict)
+    counts[shape] = count + _class_of(shape)
     return True
+
+
+def _class_of(shape: tuple[int, ...]) -> int:
+    size = math.prod(shape)
+    return next(s for s in SIZES if s >= size)
 
 
 def _draws_by_place(values: Sequence) -> bool:
@@ -249,8 +255,13 @@ def _draws_by_place(values: Sequence) -> bool:
     return all([getattr(x, "shape", ()) == () and not (type(x) is str and x in _TWO_ROWS) for x in values[1:]])
 
 
-def drawn(draw: Callable[..., Array], values: Sequence, at: int) -> Array:
-    """The result of `draw(*values)`, whose argument number `at` is the shape, by a program for its class of sizes."""
-    size = math.prod(shape := values[at])
-    flat = draw(*values[:at], (next(s for s in SIZES if s >= size),), *values[at + 1 :])
+def drawn(draw: Callable[..., Array], name: str, values: Sequence, dynamic: Sequence[int], at: int) -> Array:
+    """The result of `draw(*values)`, whose argument number `at` is the shape, by programs for its class of sizes.
+
+    The operands are at the places `dynamic`.
+    """
+    values, shape = list(values), values[at]
+    values[at] = (_class_of(shape),)
+    (device,) = values[0].devices()
+    flat = in_two_steps(draw, name, values, dynamic) if device.platform == "cpu" else draw(*values)
     return _cut(flat, shape)

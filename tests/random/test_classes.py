@@ -57,24 +57,60 @@ def test_numbers_do_not_depend_on_the_program(name):
         assert np.asarray(got).tobytes() == want.tobytes()
 
 
-def test_new_shapes_share_a_program_and_repeated_ones_get_their_own(monkeypatch):
+def test_new_shapes_share_programs_and_repeated_ones_get_their_own(monkeypatch):
     key = minijax.random.key(0)
-    sizes = []
+    shapes = []
     drawn = arguments.drawn
-    monkeypatch.setattr(
-        arguments, "drawn", lambda draw, values, at: sizes.append(values[at]) or drawn(draw, values, at)
-    )
-    minijax.random.normal(key, (5,))
-    assert sizes == []
+    monkeypatch.setattr(arguments, "drawn", lambda *args: shapes.append(args[2][args[4]]) or drawn(*args))
     for shape in [(2, 11), (11, 2), (5,)]:
         minijax.random.normal(key, shape)
-    assert sizes == [(2, 11), (11, 2)]
-    for _ in range(2 * arguments.REPEATED):
-        minijax.random.normal(key, (2, 11))
-    assert len(sizes) == arguments.REPEATED + 1
+    assert shapes == [(2, 11), (11, 2), (5,)]
+    often = arguments.SHARED // arguments.SIZES[0]
+    first = np.asarray(minijax.random.normal(key, (2, 11)))
+    for _ in range(often):
+        assert np.asarray(minijax.random.normal(key, (2, 11))).tobytes() == first.tobytes()
+    assert len(shapes) == 2 + often
     before = compile_count()
     minijax.random.normal(key, (2, 11))
     assert compile_count() == before
+
+
+def test_samplers_share_the_program_of_their_bits():
+    def compiled(draw):
+        before = compile_count()
+        minijax.block_until_ready(draw())
+        return compile_count() - before
+
+    key, low = minijax.random.key(0), np.float32(np.pi)  # a bound that no other test has compiled
+    minijax.random.normal(key, (33,))
+    minijax.random.split(key)  # as does `_cut`, whose program the next shape shares
+    assert compiled(lambda: minijax.random.laplace(key, (33,), "float16")) <= 3
+    assert compiled(lambda: minijax.random.uniform(key, (33,), "float32", low)) <= 1
+    assert compiled(lambda: minijax.random.uniform(key, (33,), "float32", low + 1)) == 0
+
+
+@pytest.mark.parametrize("option", ["disable_jit", "debug_nans", "log_compiles"])
+def test_options(option):
+    def program(jax, jnp):
+        with getattr(jax, option)(True):
+            key = jax.random.key(1)
+            return [
+                jax.random.normal(key, (3,)),
+                jax.random.bernoulli(key, 0.3, (2, 3)),
+                jax.random.randint(key, (4,), 0, 9),
+            ]
+
+    same(program)
+
+
+def test_keys_that_are_gone_and_devices():
+    key = minijax.random.key(0)
+    assert not minijax.random.normal(key, (2,)).committed
+    committed = minijax.device_put(key, minijax.devices()[0])
+    assert minijax.random.normal(committed, (2,)).committed
+    committed.delete()
+    with pytest.raises(RuntimeError, match="deleted"):
+        minijax.random.normal(committed, (2,))
 
 
 def test_traces_and_other_generators_do_not_share(monkeypatch):
