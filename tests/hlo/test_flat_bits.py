@@ -101,6 +101,28 @@ def test_functions_of_users_stay(name):
         np.testing.assert_array_equal(got, want)
 
 
+def test_bodies_that_others_call_stay():
+    def tripled(x):
+        return x ^ (x + x)
+
+    @minijax.jit
+    def closed_call(x):
+        return tripled(x)
+
+    def looped(k1, k2, x, y):
+        return minijax.lax.fori_loop(0, 2, lambda i, x: closed_call(x), x) + k1, y ^ k2
+
+    def fun(*args):
+        return *of_this_name(looped)(*args), closed_call(args[2])
+
+    x = np.arange(8, dtype=np.uint32).reshape(2, 4)
+    args = np.uint32(3), np.uint32(5), x, x * 7
+    assert "func.call @closed_call" in lowered(fun, *args)
+    wanted = tripled(tripled(x)) + np.uint32(3), x * 7 ^ np.uint32(5), tripled(x)
+    for got, want in zip(minijax.jit(fun)(*args), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
 def test_elementwise_functions_of_users_may_be_flat():
     computed = lambda k1, k2, x, y: (x + k1, (y ^ k2) + x)  # noqa: E731
     x = np.arange(8, dtype=np.uint32).reshape(2, 4)

@@ -103,6 +103,17 @@ def test_options(option):
     same(program)
 
 
+@pytest.mark.parametrize("p", [0.3, np.float16(0.3), np.float32(0.3), np.float64(0.3)], ids=lambda p: type(p).__name__)
+def test_parameters_of_other_types(p):
+    def program(jax, jnp):
+        key = jax.random.key(1)
+        bounds = (int(9 * p), np.int8(9)), (np.int16(-9), 9)
+        flips = [jax.random.bernoulli(key, p, (3,)), jax.random.bernoulli(key, 0.3, (3,))]
+        return flips + [jax.random.randint(key, (4,), *each) for each in bounds]
+
+    same(program)
+
+
 def test_keys_that_are_gone_and_devices():
     key = minijax.random.key(0)
     assert not minijax.random.normal(key, (2,)).committed
