@@ -15,6 +15,7 @@ from minijax.base.dtypes import DTypeLike as DTypeLike  # for the annotations of
 from minijax.base.source import hide_frames
 from minijax.base.util import named
 from minijax.composed.random import NAMED_IMPLS
+from minijax.dispatch import key_reuse
 from minijax.dispatch.jitted import jitted
 from minijax.ir import state
 from minijax.ir.concrete import concrete_or_error
@@ -30,6 +31,7 @@ from minijax.run.arrays.array import (
     Shape as Shape,
     ShardingLike as ShardingLike,
 )
+from minijax.run.watching import watch
 
 Sampler = Callable[..., Array]
 
@@ -138,16 +140,19 @@ def _public(draw: Sampler, like: Sampler) -> Sampler:
     With `out_sharding` the samples are sharded over these Explicit axes.
     """
     name, signature, bind = like.__name__, inspect.signature(like), _binding(like)
-    at_shape = list(signature.parameters).index("shape") if name in BY_PLACE else None
+    names = list(signature.parameters)
+    at_shape = names.index("shape") if name in BY_PLACE else None
+    at_dtype = names.index("dtype") if "dtype" in names else None
 
     def call(*args: Any, out_sharding: Any = None, **options: Any) -> Array:
         try:
             values = [x if type(x) in _PLAIN else unwrapped(x) for x in bind(args, options)]
             values[0] = single_key(name, values[0])[0]
             if out_sharding is None:
-                if at_shape is None or not is_shared(name, values, values[at_shape]):
+                dtype = None if at_dtype is None else values[at_dtype]
+                if at_shape is None or not is_shared(name, values, values[at_shape], dtype):
                     return draw(*values)
-            dynamic = [i for i, n in enumerate(signature.parameters) if not _is_static(n, values[i])]
+            dynamic = [i for i, n in enumerate(names) if not _is_static(n, values[i])]
             if out_sharding is None:
                 return drawn(draw, name, values, dynamic, at_shape)
 
@@ -227,7 +232,7 @@ def _cut(flat, shape):
     return moving.reshape(structural.slice(flat, (0,), (math.prod(shape),), (1,)), shape)
 
 
-def is_shared(name: str, values: Sequence, shape: object) -> bool:
+def is_shared(name: str, values: Sequence, shape: object, dtype: Any) -> bool:
     """Returns whether a draw of this shape uses the programs of its class: the shape has not been drawn often."""
     if type(shape) is not tuple or not all([type(n) is int for n in shape]):
         return False
@@ -235,10 +240,24 @@ def is_shared(name: str, values: Sequence, shape: object) -> bool:
     count = 0 if counts is None else counts.get(shape, 0)
     if count >= SHARED or not 0 < math.prod(shape) <= SIZES[-1] or not _draws_by_place(values):
         return False
+    if not _is_kept(dtype) or key_reuse.is_on() or watch.is_on():  # as both name the program
+        return False
     if counts is None:
         counts = _draws.once(name, dict)
     counts[shape] = count + _class_of(shape)
     return True
+
+
+def _is_kept(dtype: Any) -> bool:
+    """Returns whether numbers get the requested dtype; of others each call warns, or it raises."""
+    if dtype is None or type(dtype) is type and dtype in dtypes.python_scalar_dtypes:
+        return True
+    if not isinstance(dtype, (type, str, np.dtype)) or dtypes.is_extended(dtype):
+        return False
+    try:
+        return dtypes.canonicalize_dtype(dtype) == dtypes.canonical(dtype)
+    except TypeError:
+        return False
 
 
 def _class_of(shape: tuple[int, ...]) -> int:
