@@ -232,18 +232,21 @@ def _cut(flat, shape):
     return moving.reshape(structural.slice(flat, (0,), (math.prod(shape),), (1,)), shape)
 
 
-def is_shared(name: str, values: Sequence, shape: object, dtype: Any) -> bool:
+def is_shared(name: str, values: Sequence, shape: Any, dtype: Any) -> bool:
     """Returns whether a draw of this shape uses the programs of its class: the shape has not been drawn often."""
-    if type(shape) is not tuple or not all([type(n) is int for n in shape]):
-        return False
     counts = _draws.get(name)
-    count = 0 if counts is None else counts.get(shape, 0)
-    if count >= SHARED or not 0 < math.prod(shape) <= SIZES[-1] or not _draws_by_place(values):
-        return False
-    if not _is_kept(dtype) or key_reuse.is_on() or watch.is_on():  # as both name the program
-        return False
     if counts is None:
-        counts = _draws.once(name, dict)
+        counts = _draws.once(name, cache.BoundedDict, 4096)
+    try:
+        count = counts.get(shape, 0)
+    except TypeError:  # a list
+        return False
+    if count >= SHARED or type(shape) is not tuple or not all([type(n) is int for n in shape]):
+        return False
+    if not 0 < math.prod(shape) <= SIZES[-1] or not _draws_by_place(values) or not _is_kept(dtype):
+        return False
+    if key_reuse.is_on() or watch.is_on():  # they name the program
+        return False
     counts[shape] = count + _class_of(shape)
     return True
 
