@@ -433,7 +433,8 @@ def platform_dependent(*args: Any, default: Callable | None = None, **per_platfo
         raise ValueError("platform_dependent: Use 'cuda' or 'rocm' for lax.platform_dependent.")
     functions = [*per_platform.values(), *([] if default is None else [default])]
     if not functions:
-        raise NotImplementedError("platform_dependent: no function was given; give one for a platform, or a default")
+        kind = NotImplementedError if state.is_eager() else TypeError
+        raise kind("platform_dependent: no function was given; give one for a platform, or a default")
     # Platforms that share a function share a branch.
     places: dict[Any, tuple | None] = {}
     for platform, function in per_platform.items():
