@@ -15,6 +15,7 @@ import pytest
 from compare import both, same
 
 import minijax
+from minijax.base.symbolic import bounds
 from minijax.base.symbolic.dimension import FLOORDIV, MAX, MIN, MOD, SymbolicDim
 
 # The first line of a group names the constraints; the others are expressions over a, b, c and d.
@@ -232,3 +233,22 @@ def test_value_is_an_operation_elsewhere():
 def test_division_ends():
     a, b = OURS["S"]("a, b", constraints=["a*b == 2*a*b + b"])
     assert str((a * a * b) // a) in ("floordiv(a^2*b, a)", "a*b")
+
+
+def test_long_sums_are_decided_in_bounded_time(monkeypatch):
+    sums, eliminated = [], bounds.Decision._eliminated
+    monkeypatch.setattr(
+        bounds.Decision, "_eliminated", lambda self, terms: sums.append(terms) or eliminated(self, terms)
+    )
+    a, b = OURS["S"]("a, b")
+    triangle = lambda n: (n * n + n) // 2  # noqa: E731
+    rest = triangle(a + b - 2) - triangle(OURS["mx"](b - 2, 0)) - triangle(OURS["mx"](a - 2, 0))
+    assert OURS["mx"](rest, 0) >= 0 and 3 * OURS["mx"](rest, 0) + 5 > 4
+    assert max(map(len, sums)) > 8 and len(sums) < 20_000
+
+
+def test_a_multiple_has_the_multiple_of_the_bounds():
+    a, b = OURS["S"]("a, b", constraints=["a <= 10", "b <= a"])
+    low, high = a.scope.bounds(a * b // 3 - b)
+    assert a.scope.bounds(4 * (a * b // 3 - b) + 1) == (4 * low + 1, 4 * high + 1)
+    assert a.scope.bounds(7 - 2 * (a * b // 3 - b)) == (7 - 2 * high, 7 - 2 * low)

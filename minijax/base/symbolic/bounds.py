@@ -24,6 +24,8 @@ from minijax.base.symbolic.dimension import (
 )
 
 INF = math.inf
+# Each constraint on a term leads to another sum, so their number is exponential in the number of terms.
+_MOST_SUMS = 2000
 
 
 class Decision:
@@ -48,17 +50,24 @@ class Decision:
         return known.range(terms_of(d))
 
     def range(self, terms: Terms) -> Bounds:
-        found = self.ranges.get(terms)
+        """The bounds of a sum: those of its terms without constant and common factor, scaled and shifted."""
+        *others, (last, constant) = terms or ((ONE, 0),)
+        if last != ONE:
+            others, constant = terms, 0
+        if not others:
+            return constant, constant
+        factor = math.gcd(*[k for _, k in others]) * (1 if others[0][1] > 0 else -1)
+        reduced = tuple([(term, k // factor) for term, k in others])
+        found = self.ranges.get(reduced)
         if found is None:
-            found = self.ranges[terms] = self._eliminated(terms)
-        return found
+            if len(self.ranges) >= _MOST_SUMS:
+                return -INF, INF
+            found = self.ranges[reduced] = self._eliminated(reduced)
+        low, high = found if factor > 0 else found[::-1]
+        return factor * low + constant, factor * high + constant
 
     def _eliminated(self, terms: Terms) -> Bounds:
-        if not terms:
-            return 0, 0
         (first, k), *_ = terms
-        if first == ONE:
-            return k, k
         low, high = -INF, INF
         for equal, others, n, m in self.eliminating(first, k):
             # m * terms == rest - n * others, where `others` is at least zero, or equal to zero.
