@@ -8,7 +8,7 @@ import pytest
 MODULES = ("pallas", "pallas.triton", "pallas.tpu", "pallas.tpu_sc", "pallas.fuser")
 OPS = """
 gpu.attention gpu.decode_attention gpu.layer_norm gpu.paged_attention gpu.rms_norm gpu.softmax tpu.all_gather
-tpu.example_kernel tpu.flash_attention tpu.matmul tpu.megablox.gmm tpu.megablox.ops tpu.paged_attention.paged_attention_kernel
+tpu.example_kernel tpu.flash_attention tpu.matmul tpu.megablox.common tpu.megablox.gmm tpu.megablox.ops tpu.paged_attention.paged_attention_kernel
 tpu.paged_attention.quantization_utils tpu.paged_attention.util tpu.ragged_paged_attention
 tpu.ragged_paged_attention.kernel tpu.random.philox tpu.random.prng_utils tpu.random.threefry tpu.splash_attention
 tpu.splash_attention.splash_attention_kernel tpu.splash_attention.splash_attention_mask

@@ -10,5 +10,5 @@ __getattr__, __dir__ = _FACE = Face(
     """
 minijax.kernels.ops.tpu_products: gmm=differentiable_gmm
 """,
-    later=("ops",),
+    later=("common", "ops"),
 )

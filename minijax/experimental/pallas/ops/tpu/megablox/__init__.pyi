@@ -1,12 +1,13 @@
 # The names of this module's table, written by tests/write_stubs.py.
 
 from minijax.base.dtypes import DTypeLike
+from minijax.experimental.pallas.ops.tpu.megablox import common as common
 from minijax.experimental.pallas.ops.tpu.megablox import ops as ops
 from minijax.kernels.ops.tpu_products import Tiling
 from minijax.run.arrays.array import Array
 
 __all__ = [
-    "gmm", "ops"
+    "common", "gmm", "ops"
 ]
 
 def gmm(
