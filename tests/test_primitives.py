@@ -24,9 +24,9 @@ ABSENT_PRIVATE = """
     accum_grad_in_ref all_gather_done all_gather_reduced_start
     all_gather_start all_to_all_done all_to_all_start
     create_linear cudnn_fusion custom_jvp_call_jaxpr
-    dimension_size dot_product_attention_bwd dot_product_attention_bwd_wrapper
+    dimension_size dot_product_attention_bwd
     dot_product_attention_fp8_bwd dot_product_attention_fp8_bwd_wrapper dot_product_attention_fp8_fwd
-    dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd dot_product_attention_fwd_wrapper
+    dot_product_attention_fp8_fwd_wrapper dot_product_attention_fwd
     eval_jaxpr iota_2x32_shape pbroadcast_done
     pbroadcast_start pin ppermute_done ppermute_start psum_done
     psum_invariant_start psum_start reduce_scatter_done reduce_scatter_start

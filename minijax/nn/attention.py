@@ -9,6 +9,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax.api.vmap import vmap
 from minijax.base import dtypes
+from minijax.nn.cudnn_attention import check_cudnn, cudnn_attention
 from minijax.numpy.custom_rules import logsumexp
 from minijax.primitives.convert import stop_gradient
 from minijax.primitives.dot import DotAlgorithmPreset
@@ -59,7 +60,8 @@ def dot_product_attention(
         is_causal: If true, sources that are ahead are not used.
         query_seq_lengths, key_value_seq_lengths: The int32 lengths of each batch element.
         local_window_size: Only sources within this many positions, or (left, right) positions, are used.
-        implementation: None or `"xla"`.
+        implementation: None or `"xla"`, or `"cudnn"` for its fused kernels on NVIDIA GPUs, which take float16 and
+            bfloat16 only.
         return_residual: If true, the logsumexp of the logits, (batch, length, heads), is returned, too.
 
     Returns:
@@ -67,8 +69,8 @@ def dot_product_attention(
 
     Raises:
         ValueError: For shapes and dtypes that do not fit.
-        RuntimeError: For `implementation="cudnn"` on a CPU.
-        NotImplementedError: For `implementation="cudnn"` on other platforms.
+        RuntimeError: For `implementation="cudnn"` without cuDNN.
+        NotImplementedError: For dtypes, features and lengths that cuDNN's kernels do not take.
 
     Example:
         >>> x = jnp.ones((1, 4, 2, 8))
@@ -82,15 +84,16 @@ def dot_product_attention(
     lengths = [None if x is None else jnp.asarray(x) for x in (query_seq_lengths, key_value_seq_lengths)]
     _check_operands(query, key, value, bias, mask, *lengths)
     window = (local_window_size,) * 2 if isinstance(local_window_size, int) else local_window_size
-    if implementation == "cudnn":
-        if default_backend() == "cpu":
-            raise RuntimeError("dot_product_attention: cuDNN is not detected.")
-        raise NotImplementedError("dot_product_attention: cuDNN's kernels are not implemented; 'xla' runs on GPUs.")
-    if implementation not in (None, "xla"):
+    if implementation not in (None, "xla", "cudnn"):
         raise ValueError(f"dot_product_attention: Unsupported implementation option: {implementation}")
     scale = 1 / np.sqrt(shape[-1]) if scale is None else scale
     masking = _Masking(is_causal, *lengths, window)
-    encoded, sums = _by_head_groups(query, key, value, bias, mask, masking, scale, return_residual)
+    if implementation == "cudnn":
+        check_cudnn()
+        attend = cudnn_attention
+    else:
+        attend = _by_head_groups
+    encoded, sums = attend(query, key, value, bias, mask, masking, scale, return_residual)
     encoded = jnp.reshape(jnp.reshape(encoded, query.shape), shape)
     return (encoded, jnp.reshape(jnp.reshape(sums, query.shape[:-1]), shape[:-1])) if return_residual else encoded
 
