@@ -27,6 +27,7 @@ minijax.experimental.pallas.ops.gpu.rms_norm minijax.experimental.pallas.ops.gpu
 minijax.experimental.pallas.ops.tpu.ragged_paged_attention
 minijax.experimental.pallas.ops.tpu.all_gather minijax.experimental.pallas.ops.tpu.flash_attention
 minijax.experimental.pallas.ops.tpu.matmul minijax.experimental.pallas.ops.tpu.megablox.gmm
+minijax.experimental.pallas.ops.tpu.megablox.common minijax.extend.pallas
 minijax.experimental.pallas.ops.tpu.paged_attention.quantization_utils
 minijax.experimental.pallas.ops.tpu.splash_attention
 minijax.experimental.pallas.ops.tpu.splash_attention.splash_attention_mask

@@ -8,6 +8,6 @@ __getattr__, __dir__ = _FACE = Face(
     """
     backend core linear_util lowering mlir random sharding source_info_util xla
 """.split(),
-    later=("ifrt_programs",),
+    later=("ifrt_programs", "pallas"),
     removed={"module 'jax.extend' has no attribute '{0}'; use jax.ffi.": "ffi"},
 )

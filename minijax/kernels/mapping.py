@@ -72,7 +72,7 @@ class BlockMapping:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class GridMapping:
-    """The grid of a call, and the blocks of its operands and results."""
+    """Holds the grid of a call, and the blocks of its operands and results."""
 
     grid: tuple[Any, ...]  # ints, or `dynamic_grid_dim`
     grid_names: tuple[Any, ...] | None

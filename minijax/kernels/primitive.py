@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minijax.base.errors import warn
+from minijax.interop.lowering import by_rules
 from minijax.kernels import batching, derivatives, interpret, reverse
 from minijax.kernels.captured import as_operands
 from minijax.kernels.mosaic import call as mosaic
@@ -55,6 +56,43 @@ class PallasCall(DischargeableCall):
         return batching.batch(self, axis, operands, dims, params)
 
 
+_of_users: dict[type, dict[str, Callable]] = {}  # class of compiler_params -> platform -> lowering rule
+
+
+def register_lowering_rule(params_cls: type, rule: Callable, platform: str) -> None:
+    """Sets the rule that lowers calls of kernels whose `compiler_params` are of a class of the user.
+
+    Args:
+      params_cls: class of the parameters.
+      rule: function `(context, *operands, **params) -> results` of MLIR values, as
+        `jax.interpreters.mlir.register_lowering` takes it; `params` has the kernel's jaxpr, the grid mapping and the
+        arguments of the call.
+      platform: "tpu" or "gpu". On CPUs kernels are interpreted.
+
+    Example:
+        >>> from jaxlib.mlir.dialects import stablehlo
+        >>> class Doubled(pl.CompilerParams):
+        ...     BACKEND = "doubled"
+        >>> rule = lambda context, x, **params: [stablehlo.add(x, x)]
+        >>> jax.extend.pallas.register_lowering_rule(Doubled, rule, "tpu")
+        >>> x = jax.ShapeDtypeStruct((4,), jnp.float32)
+        >>> f = pl.pallas_call(lambda x_ref, y_ref: None, x, compiler_params=Doubled())
+        >>> "stablehlo.add" in pl.lower_as_mlir(f, x)
+        True
+    """
+    _of_users.setdefault(params_cls, {})[platform] = rule
+
+
+def _lowered_by_user(rules: dict[str, Callable], platform: str) -> Callable:
+    device = "gpu" if platform in ("cuda", "rocm") else platform
+    if device not in rules:
+        raise ValueError(
+            f"pallas_call: Compiler params for platform {', '.join(rules)} cannot be used for {device} lowering."
+        )
+    own = {None: (rules[device], True)}
+    return lambda e, ins, outs, operands, params: by_rules(pallas_call_p, own, e, ins, outs, *operands, **params)
+
+
 def _lowering(platform: str, params: dict) -> Any:
     """The function that lowers a call for a platform."""
     if isinstance(params["interpret"], InterpretParams):
@@ -68,6 +106,9 @@ def _lowering(platform: str, params: dict) -> Any:
             UserWarning,
         )
         return _interpreted
+    rules = _of_users.get(type(params["compiler_params"]))
+    if rules is not None:
+        return _lowered_by_user(rules, platform)
     if platform in ("cuda", "rocm"):
         return triton.lower
     if platform == "tpu":

@@ -71,6 +71,7 @@ experimental.topologies: TopologyDescription get_attached_topology get_topology_
 extend.backend: backend_xla_version backends clear_backends clear_in_memory_compilation_cache get_backend
     get_compile_options get_default_device ifrt_proxy register_backend_cache register_backend_factory
 extend.ifrt_programs: ifrt_programs
+extend.pallas: GridMapping register_lowering_rule
 extend.lowering: JaxIrContext LoweringRuleContext upstream_dialects
 extend.xla: PipelineStage clear_hlo_module_transformation register_hlo_module_transformation
 ffi: build_ffi_lowering_function ffi_call ffi_lowering include_dir pycapsule register_ffi_target
