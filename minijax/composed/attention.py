@@ -21,7 +21,7 @@ from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive
 from minijax.ir.rules import no_lowering
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.partition.factors import ArrayMapping, SdyShardingRule
 from minijax.partition.meshes import PartitionSpec
 from minijax.partition.shardings import NamedSharding
@@ -59,6 +59,7 @@ class _Attention(Primitive):
 
     has_bodies = False
     multiple_results = True
+    auto_pvary = False  # operands without elements need not vary
     suffix = ""  # of the function's name
     shares_bias = False  # True if a bias of all elements may serve a whole batch
     products: dict[str, tuple[str, ...]]  # name -> the axes of a product, in the order of `_SIDES`
@@ -170,8 +171,8 @@ class AttentionForward(_Attention):
 
     def infer(self, query, key, *others, is_training, **params):
         b, t, n, _ = query.shape
-        sums = [ShapedArray((b, n, t), _FLOAT32)] if is_training else []
-        return [ShapedArray(query.shape, query.dtype), *sums]
+        sums = [((b, n, t), _FLOAT32)] if is_training else []
+        return [_varying(query, *kind) for kind in ((query.shape, query.dtype), *sums)]
 
     def _places(self, has_bias: bool, is_padded: bool) -> list[int]:
         """The places of the operands that cuDNN takes, in its order."""
@@ -199,7 +200,7 @@ class AttentionBackward(_Attention):
     }
 
     def infer(self, *avals, variadic_args, **params):
-        return [ShapedArray(a.shape, a.dtype) for a in avals[: _BIAS + variadic_args[1]]]
+        return [_varying(a, a.shape, a.dtype) for a in avals[: _BIAS + variadic_args[1]]]
 
     def _places(self, has_bias: bool, is_padded: bool) -> list[int]:
         sums, result, cotangent = 10, 11, 12
@@ -210,6 +211,11 @@ class AttentionBackward(_Attention):
 
 
 attention_fwd_p, attention_bwd_p = AttentionForward(), AttentionBackward()
+
+
+def _varying(like: ShapedArray, shape: tuple[int, ...], dtype: np.dtype) -> ShapedArray:
+    """The type of a result that varies over the manual mesh axes over which `like` does."""
+    return ShapedArray(shape, dtype).varying_over(varying_axes(like))
 
 
 class _Chosen(NamedTuple):

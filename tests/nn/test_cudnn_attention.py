@@ -290,3 +290,31 @@ def test_modules_for_several_devices_are_those_of_jax(case, axis_type):
         return "\n".join(parts)
 
     same_printed("sharded attention", lambda side: run_on(side, texts), texts, case, axis_type)
+
+
+def by_shards(jax, case, specs, count):
+    """The derivative by the first `count` operands in a `shard_map` over batch and heads, and the operands."""
+    mesh = jax.make_mesh((2, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+    attention, given = function(jax, *CASES[case](jax))
+    in_specs = (jax.P("data", None, "model"),) * 3 + specs
+    derivative = jax.grad(lambda *xs: attention(*xs).astype("float32").sum(), tuple(range(count)))
+    return jax.shard_map(derivative, mesh=mesh, in_specs=in_specs, out_specs=in_specs[:count]), given
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("case", ["plain", "shared heads", "lengths of keys"])
+def test_derivatives_in_shard_map_are_those_of_jax(case):
+    def texts(jax):
+        with found(jax):
+            f, given = by_shards(jax, case, (jax.P("data"),) * (case == "lengths of keys"), 3)
+            traced = jax.jit(f).trace(*given)
+            return f"{traced.jaxpr}\n{canonical(traced.lower(lowering_platforms=('cuda',)).as_text())}"
+
+    same_printed("attention of shards", lambda side: run_on(side, texts), texts, case)
+
+
+def test_the_cotangent_of_a_bias_that_shards_share_is_summed():
+    with found(jax):
+        f, given = by_shards(jax, "bias of all", (jax.P(),), 4)
+        made = str(jax.make_jaxpr(f)(*given))
+    assert re.search(r"bf16\[1,1,16,16\] = psum_invariant\[axes=\('data', 'model'\)\]", made)
