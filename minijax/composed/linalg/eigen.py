@@ -50,6 +50,7 @@ class EigImplementation(enum.Enum):
     LAPACK = "lapack"
 
 
+_DTYPES = ("float32", "float64", "complex64", "complex128")  # of the routines for GPUs
 _MAGMA = {None: "auto", EigImplementation.MAGMA: "on", EigImplementation.LAPACK: "off"}
 
 
@@ -70,6 +71,8 @@ class Eig(Linalg):
         if implementation is EigImplementation.CUSOLVER:
             raise NotImplementedError("eig: EigImplementation.CUSOLVER is not implemented yet")
         (aval,), (*batch, n, _) = ins, ins[0].shape
+        if e.platform != "cpu" and aval.dtype.name not in _DTYPES:
+            raise ValueError(f"eig: Unsupported dtype: {aval.dtype}")
         is_real = aval.dtype.kind != "c"
         status_aval, vectors = status_type(aval), ShapedArray((*batch, n, n), outs[0].dtype)
         values = [ShapedArray((*batch, n), aval.dtype)] * (1 + is_real)

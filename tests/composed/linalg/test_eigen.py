@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare import sweep
+from compare import same_refusal, sweep
 from linalg_cases import case, matrix, same_on_platforms, same_refusals, with_doubles
 from transform_matrix import transformed
 
@@ -77,3 +77,14 @@ def test_arguments_that_do_not_fit_are_refused():
     names = [f for f in ("hessenberg", "schur", "tridiagonal", "eig") for _ in wrong]
     same_refusals([case(f, x) for f, x in zip(names, wrong * 4, strict=True)])
     same_refusals([case("tridiagonal", np.zeros((0, 0), np.float32)), case("schur", matrix(3, 3), sort_eig_vals=True)])
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("platform", ["cuda", "rocm"])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3fn"])
+def test_routines_for_gpus_refuse_narrow_floats(dtype, platform):
+    def program(jax):
+        x = jax.ShapeDtypeStruct((4, 4), dtype)
+        return lambda: jax.jit(jax.lax.linalg.eig).trace(x).lower(lowering_platforms=(platform,))
+
+    same_refusal(program, ["Unsupported dtype", dtype])
