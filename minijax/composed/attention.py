@@ -7,24 +7,15 @@ keys (b,), and four that only packed and paged sequences have. An absent operand
 from __future__ import annotations
 
 import enum
-import functools
 import json
-import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from minijax.base import tree
-from minijax.calls.custom_partitioning import custom_partitioning_p
-from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import Primitive
-from minijax.ir.rules import no_lowering
-from minijax.ir.trace import trace_to_jaxpr
+from minijax.composed.divided import Chosen, Divided, Division, evenly, names_of
 from minijax.ir.types import ShapedArray, typeof, varying_axes
 from minijax.partition.factors import ArrayMapping, SdyShardingRule
-from minijax.partition.meshes import PartitionSpec
-from minijax.partition.shardings import NamedSharding
 from minijax.primitives import moving
 from minijax.primitives.collective import psum
 
@@ -50,34 +41,20 @@ class MaskType(enum.Enum):
         return self in (MaskType.PADDING, MaskType.PADDING_CAUSAL)
 
 
-class _Attention(Primitive):
+class _Attention(Divided):
     """The rules that both operations share.
 
     Parameters: `variadic_args` (whether there is a bias, and a cotangent of it), `sliding_window_length` (the number of
     keys up to the query's own), and options of cuDNN.
     """
 
-    has_bodies = False
     multiple_results = True
     auto_pvary = False  # operands without elements need not vary
     suffix = ""  # of the function's name
     shares_bias = False  # True if a bias of all elements may serve a whole batch
     products: dict[str, tuple[str, ...]]  # name -> the axes of a product, in the order of `_SIDES`
 
-    def lower(self, e, ins, outs, *operands, **params):
-        if e.platform != "cuda":
-            no_lowering(self, e.platform)
-        if e.num_partitions == 1 or e.manual is not None:
-            return self._call(e, ins, outs, operands, **params)
-        closed = ClosedJaxpr(*trace_to_jaxpr(lambda *xs: self.bind(*xs, **params), ins, DebugInfo("jit", self.name)))
-        return custom_partitioning_p.lower(
-            e, ins, outs, *operands, call=closed, partition=(functools.partial(self._partition, params), _Chosen),
-            sharding_rule=self._rule(ins, outs), static_args=(), decode_shardings=True,
-            in_tree=tree.tree_structure(tuple(ins)), out_tree=tree.tree_structure(list(outs)),
-            infer_sharding_from_operands=None, propagate_user_sharding=None,
-        )  # fmt: skip
-
-    def _call(self, e, ins, outs, operands, *, variadic_args, mask_type, **params):
+    def call(self, e, ins, outs, operands, *, variadic_args, mask_type, **params):
         has_bias = variadic_args[0]
         places = self._places(has_bias, mask_type.is_padded)
         # cuDNN's results are (b, n, t, h), in the memory order of (b, t, n, h).
@@ -119,31 +96,32 @@ class _Attention(Primitive):
         )
         return {"operation_queue_id": "0", "cudnn_fmha_backend_config": config}
 
-    def _rule(self, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> SdyShardingRule:
-        """A rule in which operands share no factors: `_partition` shards them as the query."""
+    def rule(self, ins: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> SdyShardingRule:
+        """A rule in which operands share no factors: `divided` shards them as the query."""
         factors = [[f"x{i}_{k}" for k in range(a.ndim)] for i, a in enumerate(ins)]
         sides = factors, self._factors(factors, outs)
         return SdyShardingRule(*[tuple([ArrayMapping(*names) for names in side]) for side in sides])
 
-    def _partition(self, params: dict, mesh: Any, operands: Sequence, results: Sequence) -> tuple:
+    def divided(self, mesh: Any, operands: Sequence[Chosen], params: dict) -> Division:
         """Each device computes the batch elements and heads that the query's sharding gives it."""
-        batch, heads = _axes_of_query(mesh, *operands[:2])
-        (b, _, n, _), bias = operands[0].aval.shape, operands[_BIAS].aval.shape
+        query, key = operands[:2]
+        (b, _, n, _), bias = query.aval.shape, operands[_BIAS].aval.shape
+        batch, _, heads, _ = query.entries
+        batch, heads = evenly(mesh, batch, b), evenly(mesh, heads, n, key.aval.shape[2])
         own = batch if bias[0] == b else None, heads if bias[1:] and bias[1] == n else None
+        summed = [name for axes, its in zip((batch, heads), own, strict=True) if its is None for name in names_of(axes)]
 
-        def sharded(i: int, x: _Chosen) -> NamedSharding:
-            specs = {4: (batch, None, heads, None), 3: (batch, heads, None), 1: (batch,)}
-            spec = (*own, None, None)[: x.aval.ndim] if i == _BIAS else specs[x.aval.ndim]
-            return NamedSharding(mesh, PartitionSpec(*(spec if x.aval.size else ())))
-
-        ins, outs = ([sharded(i, x) for i, x in enumerate(side)] for side in (operands, results))
-        summed = [name for axes, its in zip((batch, heads), own, strict=True) if its is None for name in _names(axes)]
+        def entries(i: int, aval: ShapedArray) -> tuple:
+            entries = {4: (batch, None, heads, None), 3: (batch, heads, None), 1: (batch,)}[aval.ndim]
+            return ((*own, None, None)[: aval.ndim] if i == _BIAS else entries) if aval.size else ()
 
         def of_device(*parts):
             found = self.bind(*parts, **params)
             return [psum(x, tuple(summed)) if i == _BIAS and summed else x for i, x in enumerate(found)]
 
-        return mesh, of_device, outs, tuple(ins)
+        avals = [x.aval for x in operands]
+        results = self.infer(*avals, **params)
+        return Division(of_device, *[[entries(i, a) for i, a in enumerate(side)] for side in (results, avals)])
 
     def batch(self, axis, operands, dims, **params):
         # (batch, b, ...) -> (batch b, ...)
@@ -216,27 +194,6 @@ attention_fwd_p, attention_bwd_p = AttentionForward(), AttentionBackward()
 def _varying(like: ShapedArray, shape: tuple[int, ...], dtype: np.dtype) -> ShapedArray:
     """The type of a result that varies over the manual mesh axes over which `like` does."""
     return ShapedArray(shape, dtype).varying_over(varying_axes(like))
-
-
-class _Chosen(NamedTuple):
-    """An operand or result, and the sharding that the compiler has chosen for it."""
-
-    aval: ShapedArray
-    sharding: Any
-
-
-def _axes_of_query(mesh: Any, query: _Chosen, key: _Chosen) -> tuple[Any, Any]:
-    """The mesh axes that shard batch and heads of the query; None for those that do not divide these evenly."""
-    if not isinstance(query.sharding, NamedSharding):
-        return None, None
-    (b, _, n, _), heads_of_keys = query.aval.shape, key.aval.shape[2]
-    batch, _, heads, _ = query.sharding.spec.padded(4)
-    of_batch, of_heads = (math.prod([mesh.shape[name] for name in _names(axes)]) for axes in (batch, heads))
-    return None if b % of_batch else batch, None if n % of_heads or heads_of_keys % of_heads else heads
-
-
-def _names(axes: Any) -> tuple:
-    return axes if isinstance(axes, tuple) else () if axes is None else (axes,)
 
 
 def _is_absent(x: Any) -> bool:

@@ -17,11 +17,11 @@ import minijax.numpy as jnp
 from minijax.api.custom import custom_vjp
 from minijax.base import dtypes
 from minijax.base.dtypes import DTypeLike
+from minijax.composed.scaled_matmul import scaled_matmul_p
 from minijax.dispatch.jitted import jitted
 from minijax.primitives.barriers import optimization_barrier
 from minijax.primitives.convert import bitcast_convert_type
 from minijax.primitives.dot import DotDimensionNumbers, dot_general
-from minijax.primitives.scaled_dot import scaled_matmul_p
 from minijax.run.arrays.array import Array
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import ml_dtypes
@@ -12,7 +11,6 @@ from minijax.base import cache, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Primitive
-from minijax.ir.rules import no_lowering
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import ShapedArray, typeof
 from minijax.primitives import moving
@@ -71,42 +69,6 @@ class ScaledDot(Primitive):
 
 
 scaled_dot_p = ScaledDot()
-_DEQUANTIZED = {"float32": "F32", "bfloat16": "BF16", "float16": "F16"}
-
-
-class ScaledMatmul(Primitive):
-    """A batched product of rows by rows, with scales along the last axes; XLA implements it on NVIDIA GPUs."""
-
-    has_bodies = False
-    name = "scaled_matmul_wrapper"
-
-    def infer(self, lhs, rhs, lhs_scales, rhs_scales, *, preferred_element_type):
-        return [ShapedArray((*lhs.shape[:2], rhs.shape[1]), preferred_element_type)]
-
-    def lower(self, e, ins, outs, *operands, preferred_element_type):
-        wanted = _DEQUANTIZED.get(np.dtype(preferred_element_type).name)
-        if e.platform != "cuda":
-            no_lowering(self, e.platform)
-        if wanted is None:
-            raise KeyError(f"scaled_matmul has no products of {np.dtype(preferred_element_type)}")
-        details = dict(lhs_batch_dimensions=[0], rhs_batch_dimensions=[0], dequantize_type=wanted)
-        how = dict(backend_config=json.dumps({"scaled_dot_backend_config": details}), api_version=2)
-        layouts = dict(operand_layouts=[(2, 1, 0)] * 4, result_layouts=[(2, 1, 0)])
-        return e.custom_call("__op$block_scaled_dot", operands, ins, outs, **how, **layouts)
-
-    def batch(self, axis, operands, dims, *, preferred_element_type):
-        # [batch, b, m, k] -> [batch b, m, k]
-        fronted = [moving.axis_to_front(x, d, axis) for x, d in zip(operands, dims, strict=True)]
-        merged = {}
-        for i in (0, 2, 1, 3):
-            size, own, *rest = typeof(fronted[i]).shape
-            merged[i] = moving.reshape(fronted[i], (size * own, *rest))
-        lhs, rhs, lhs_scales, rhs_scales = (merged[i] for i in range(4))
-        out = self.bind(lhs, rhs, lhs_scales, rhs_scales, preferred_element_type=preferred_element_type)
-        return [moving.reshape(out, (*typeof(fronted[0]).shape[:2], *typeof(out).shape[1:]))], [0]
-
-
-scaled_matmul_p = ScaledMatmul()
 
 
 def _check_scale(side: str, shape: tuple, scale: tuple, contracted: Any) -> None:

@@ -4,6 +4,7 @@ The numbers of NVFP4 and MXFP8 are multiplied on GPUs alone, by both sides.
 """
 
 import dataclasses
+import re
 
 import ml_dtypes
 import numpy as np
@@ -75,6 +76,19 @@ def test_scaled_matmul_has_the_same_jaxpr_and_the_same_text_for_cuda():
 
     same_jaxpr(lambda nn: nn.scaled_matmul, A, B, SA, SB)
     same_jaxpr(lambda jax, nn: jax.vmap(nn.scaled_matmul), *(x[None] for x in (A, B, SA, SB)))
+    same_printed("StableHLO", lambda side: run_on(side, text), text)
+
+
+@pytest.mark.oracle
+def test_scaled_matmul_over_several_devices_has_the_same_text_for_cuda():
+    def text(jax, nn):
+        mesh = jax.make_mesh((2, 2), ("data", "model"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+        specs = [jax.P("data"), jax.P("data", "model")] * 2
+        pairs = zip((A, B, SA, SB), specs, strict=True)
+        xs = [jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=jax.NamedSharding(mesh, spec)) for x, spec in pairs]
+        lowered = jax.jit(lambda *xs: nn.scaled_matmul(*xs)).trace(*xs).lower(lowering_platforms=("cuda",))
+        return re.sub(r'backend_config = "\d+"|@\w+SPMDPartitioning', "partitioned", canonical(lowered.as_text()))
+
     same_printed("StableHLO", lambda side: run_on(side, text), text)
 
 
