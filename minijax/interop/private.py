@@ -57,6 +57,11 @@ minijax.api.checkify_errors: BatchedError DivisionByZeroError Error FailedCheckE
     JaxRuntimeError NaNError OOBError
 typing: Out=Any
 """,
+    "cudnn.fused_attention_stablehlo": """
+minijax.interop.flash_attention: _normalize_layout=normalize_layout check_cudnn_version check_is_flash_attention
+    check_layout
+minijax.nn.cudnn_attention: check_compute_capability
+""",
     "compiler": "minijax.run.programs.compile: backend_compile_and_load",
     "config": """
 minijax.base.config: Config Flag NumpyDtypePromotion State=Option allow_f16_reductions array_garbage_collection_guard

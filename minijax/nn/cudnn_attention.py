@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,6 @@ from minijax.run.clients import client, plugins
 
 _DTYPES = (dtypes.bfloat16, np.dtype(np.float16))
 _OPERANDS = 10
-_HOPPER = 9.0  # the first compute capability with kernels for heads of up to 256 features
 
 
 class _Options(NamedTuple):
@@ -37,6 +37,16 @@ def check_cudnn() -> None:
         raise RuntimeError("dot_product_attention: cuDNN is not detected.")
 
 
+def check_compute_capability(capability: str) -> bool:
+    """Returns whether all devices of this process are GPUs of at least this compute capability, such as "8.0"."""
+    have = [_numbers(getattr(d, "compute_capability", "")) for d in client.local_devices()]
+    return min(have) >= _numbers(capability)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"\d+", version)))
+
+
 def cudnn_attention(
     query: Any, key: Any, value: Any, bias: Any, mask: Any, masking: Any, scale: float, with_sums: bool
 ) -> tuple[Any, Any]:
@@ -54,7 +64,8 @@ def cudnn_attention(
         ]
     mask_type = MaskType(is_padded + 2 * is_causal)
     options = _Options(scale, 42, 0.0, (bias is not None,) * 2, mask_type, 0, _window(masking.window, mask_type))
-    _check(query, key, bias)
+    check_operands(query, key, bias)
+    check_sizes(query, key, is_training=False)
     # Outside of the custom rule, so that the cotangents of operands that vary less are summed.
     query, key, value, bias = match_varying(given := (query, key, value, bias), given)
     absent = jnp.zeros(0, query.dtype)
@@ -89,7 +100,8 @@ def _window(window: tuple[int, int] | None, mask_type: MaskType) -> int | None:
     return left + 1
 
 
-def _check(query: Any, key: Any, bias: Any) -> None:
+def check_operands(query: Any, key: Any, bias: Any) -> None:
+    """Raises NotImplementedError for another dtype, ValueError for a bias without both sequence axes."""
     if query.dtype not in _DTYPES:
         raise NotImplementedError(f"dot_product_attention: cuDNN's Q must be fp16/bf16, got {query.dtype}")
     t, s = query.shape[1], key.shape[1]
@@ -98,15 +110,17 @@ def _check(query: Any, key: Any, bias: Any) -> None:
             raise ValueError(
                 f"dot_product_attention: Bias must have same seq length as QKV, got {bias.shape[2]} and {bias.shape[3]}"
             )
-    largest, features = 256 if _is_hopper() else 128, query.shape[3]
+
+
+def check_sizes(query: Any, key: Any, is_training: bool) -> None:
+    """Raises NotImplementedError for features, and for derivatives for lengths, that cuDNN's kernels do not take."""
+    largest, (t, _, features), s = 256 if check_compute_capability("9.0") else 128, query.shape[1:], key.shape[1]
     if features > largest or features % 8:
         raise NotImplementedError(
             f"dot_product_attention: The head dim must be <= {largest} and a multiple of 8, but got {features}."
         )
-
-
-def _is_hopper() -> bool:
-    return any([float(getattr(d, "compute_capability", 0)) >= _HOPPER for d in client.local_devices()])
+    if is_training and (t % 2 or s % 2):
+        raise NotImplementedError(f"dot_product_attention: Unsupported sequence length Q {t}, KV {s}.")
 
 
 def _forward(operands: tuple, is_training: bool, options: _Options) -> list:
@@ -127,9 +141,7 @@ def _dot_product_attention(
 
 def _dot_product_attention_fwd_rule(*args):
     *operands, options, with_sums = args
-    t, s = operands[0].shape[1], operands[1].shape[1]
-    if t % 2 or s % 2:
-        raise NotImplementedError(f"dot_product_attention: Unsupported sequence length Q {t}, KV {s}.")
+    check_sizes(*operands[:2], is_training=True)
     encoded, sums = _forward(tuple(operands), True, options)
     return [encoded, sums] if with_sums else encoded, (*operands, sums, encoded)
 

@@ -1,6 +1,8 @@
 """Attention by cuDNN: jax's jaxprs and modules for NVIDIA GPUs, and rules that agree with attention by XLA."""
 
+import importlib
 import re
+from types import SimpleNamespace
 from unittest import mock
 
 import ml_dtypes
@@ -12,6 +14,7 @@ import minijax as jax
 import minijax.numpy as jnp
 from minijax.composed.attention import attention_bwd_p, attention_fwd_p
 from minijax.extend.core import Literal
+from minijax.nn.cudnn_attention import check_compute_capability
 
 JAXS = "jax._src.cudnn.fused_attention_stablehlo"
 ROUNDED = "bfloat16, and sums in another order"
@@ -318,3 +321,40 @@ def test_the_cotangent_of_a_bias_that_shards_share_is_summed():
         f, given = by_shards(jax, "bias of all", (jax.P(),), 4)
         made = str(jax.make_jaxpr(f)(*given))
     assert re.search(r"bf16\[1,1,16,16\] = psum_invariant\[axes=\('data', 'model'\)\]", made)
+
+
+# ---- what keras asks ---------------------------------------------------------------------------------
+
+
+def test_keras_may_ask_whether_there_is_fused_attention():
+    checks = importlib.import_module("minijax.interop.flash_attention")
+    x, odd = jnp.ones((2, 4, 2, 8), jnp.bfloat16), jnp.ones((2, 3, 2, 8), jnp.bfloat16)
+    layout = checks.normalize_layout("bTnh")
+    checks.check_layout(x, x, x, None, layout)
+    checks.check_is_flash_attention(x, odd, layout, 91_000, False, False)
+    for call, kind in (
+        (lambda: checks.check_layout(x.astype("float32"), x, x, None, layout), NotImplementedError),
+        (lambda: checks.check_layout(x, x, x, jnp.ones((2, 2, 1, 4)), layout), ValueError),
+        (lambda: checks.check_layout(x, x, x, None, checks.normalize_layout("BNTH")), NotImplementedError),
+        (lambda: checks.check_is_flash_attention(x, odd, layout, 91_000, False, True), NotImplementedError),
+        (lambda: checks.normalize_layout("TBNH"), ValueError),
+    ):
+        with pytest.raises(kind):
+            call()
+
+
+@pytest.mark.parametrize(("capabilities", "holds"), [(["8.0", "9.0"], True), (["8.9", "7.5"], False), (["10.0"], True)])
+def test_compute_capabilities_are_compared_as_numbers(capabilities, holds, monkeypatch):
+    devices = [SimpleNamespace(compute_capability=c) for c in capabilities]
+    monkeypatch.setattr("minijax.nn.cudnn_attention.client.local_devices", lambda: devices)
+    assert check_compute_capability("8.0") is holds
+    monkeypatch.undo()
+    assert not check_compute_capability("8.0")  # CPUs have none
+
+
+def test_hopper_has_kernels_for_more_features(monkeypatch):
+    x = jnp.ones((1, 4, 2, 192), jnp.bfloat16)
+    monkeypatch.setattr("minijax.nn.cudnn_attention.check_compute_capability", lambda _: True)
+    with found(jax):
+        made = jax.make_jaxpr(lambda x: jax.nn.dot_product_attention(x, x, x, implementation="cudnn"))(x)
+    assert "dot_product_attention_fwd_wrapper" in str(made)

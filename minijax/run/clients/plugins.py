@@ -91,6 +91,18 @@ def _load_cuda_libraries(version: int) -> None:
                     ctypes.CDLL(str(path))
 
 
+def cudnn_version() -> int | None:
+    """The version of cuDNN, such as 91002; None without a CUDA plugin or cuDNN's library."""
+    cuda = find_cuda()
+    if cuda is None:
+        return None
+    _load_cuda_libraries(cuda[0])
+    try:
+        return ctypes.CDLL("libcudnn.so.9").cudnnGetVersion()
+    except OSError:
+        return None
+
+
 def _make_cuda_client(version: int, library: str) -> Any:
     _load_cuda(version, library)
     options = dict(xc.generate_pjrt_gpu_plugin_options())
