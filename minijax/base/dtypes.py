@@ -611,7 +611,12 @@ def number_base(kind: type) -> type | None:
 
 
 def dtype(x: Any) -> Any:
-    """Returns the dtype that an array of the given value or dtype has."""
+    """Returns the dtype that an array of the given value or dtype has.
+
+    Example:
+        >>> jax.lax.dtype(1.5), jax.lax.dtype(jnp.array([1, 2]))
+        (dtype('float32'), dtype('int32'))
+    """
     return typed(x)[0]
 
 
