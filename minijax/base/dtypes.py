@@ -512,7 +512,7 @@ def _least_upper_bound(nodes: set[Any], state: config.State) -> Any:
     least = [node for node in common if common == above[node]]
     if len(least) == 1:
         return least[0]
-    names = ", ".join(repr(node.name if isinstance(node, DType) else str(node)) for node in nodes)
+    names = ", ".join(sorted(repr(node.name if isinstance(node, DType) else str(node)) for node in nodes))
     message = f"Input dtypes ({names}) have no available implicit dtype promotion path"
     if strict:
         raise TypePromotionError(

@@ -422,19 +422,39 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """Creates a mutable reference to an array of zeros with the shape and dtype of `ty`."""
+    """Creates a mutable reference to an array of zeros with the shape and dtype of `ty`.
+
+    Example:
+        >>> jax.empty_ref(jax.ShapeDtypeStruct((2,), jnp.float32))[...]
+        Array([0., 0.], dtype=float32)
+    """
     is_high = isinstance(ty, AbstractValue) and ty.is_high
     ty = ty if is_high else ShapedArray(ty.shape, np.dtype(ty.dtype))
     return empty_ref_p.bind(ty=ty, memory_space=memory_space)
 
 
 def free_ref(ref: Ref) -> None:
-    """Ends the use of a reference."""
+    """Ends the use of a reference.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.zeros(2))
+        >>> jax.free_ref(ref)
+        >>> ref[...]
+        Traceback (most recent call last):
+        RuntimeError: get: the reference of type Ref{float32[2]} was freed before...
+    """
     free_ref_p.bind_all([checked_ref("free_ref", ref)], {})
 
 
 def freeze(ref: Ref) -> Array:
-    """Ends the use of a reference, and returns its value as an array."""
+    """Ends the use of a reference, and returns its value as an array.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.zeros(2))
+        >>> ref[0] = 1.0
+        >>> jax.freeze(ref)
+        Array([1., 0.], dtype=float32)
+    """
     return freeze_p.bind(checked_ref("freeze", ref))
 
 

@@ -93,7 +93,14 @@ class _RefMeta(type):
 
 @known_as("jax._src.core.Ref")
 class Ref(metaclass=_RefMeta):
-    """Is a mutable array: `ref[...]` reads it, `ref[...] = x` writes it; `jax.new_ref` creates it."""
+    """Is a mutable array: `ref[...]` reads it, `ref[...] = x` writes it; `jax.new_ref` creates it.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2]))
+        >>> ref[0] += 10
+        >>> ref[...]
+        Array([11,  2], dtype=int32)
+    """
 
     __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__

@@ -30,7 +30,13 @@ Axes = int | Sequence[int]
 
 @runtime_checkable
 class Initializer(Protocol):
-    """Is the protocol of functions that make an array of a shape from a random key."""
+    """Is the protocol of functions that make an array of a shape from a random key.
+
+    Example:
+        >>> init = jax.nn.initializers.constant(0.5)
+        >>> init(jax.random.key(0), (2,))
+        Array([0.5, 0.5], dtype=float32)
+    """
 
     def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any: ...
 

@@ -309,6 +309,11 @@ def dslice(start: int | Array | None, size: int | Array | None = None, stride: i
     """Creates an index of `size` elements from `start`, which may be an array, with step `stride`.
 
     With None for `start`, all elements; without `size`, the elements before `start`.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.arange(5))
+        >>> ref[jax.ds(1, 3)]
+        Array([1, 2, 3], dtype=int32)
     """
     if start is None:
         return slice(None)
