@@ -54,7 +54,7 @@ ROOM_LINES = {
     "numpy": (7_300, "64 bits are kept where they are allowed"),
     "scipy": (4_590, "functions that are computed from others have examples"),
     "random": (1_180, "eager draws share the program of their bits"),
-    "nn": (630, "first cap"),
+    "nn": (635, "docstrings of initializers have examples"),
     "image": (175, "first cap"),
     "example_libraries": (400, "first cap"),
     "kernels": (14_835, "random bits for TPUs; modules for SparseCores; kernels that capture scalars"),

@@ -91,6 +91,10 @@ def create_device_mesh(
     TPUs' torus may be split between several axes. Raises ValueError if the number of devices is not the product of
     `mesh_shape`, or hosts cannot be contiguous; NotImplementedError if the torus does not have the axes;
     AssertionError if the TPUs do not fill one.
+
+    Example:
+        >>> jax.experimental.mesh_utils.create_device_mesh((1, 1), jax.devices()[:1]).shape
+        (1, 1)
     """
     shape = tuple(int(n) for n in mesh_shape)
     all_devices = client.devices() if devices is None else devices

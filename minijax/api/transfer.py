@@ -122,12 +122,21 @@ def from_dlpack(external_array: Any, device: DeviceLike | None = None, copy: boo
     Raises:
         TypeError: If the object does not support DLPack.
         ValueError: If a copy is needed and `copy` is false.
+
+    Example:
+        >>> jax.dlpack.from_dlpack(np.arange(3, dtype=np.float32))
+        Array([0., 1., 2.], dtype=float32)
     """
     return transfer.from_dlpack(external_array, device, copy)
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
-    """Returns whether arrays of this dtype can be exchanged by dlpack."""
+    """Returns whether arrays of this dtype can be exchanged by dlpack.
+
+    Example:
+        >>> jax.dlpack.is_supported_dtype(jnp.float32), jax.dlpack.is_supported_dtype(jnp.float8_e4m3fn)
+        (True, False)
+    """
     if dtype is None:
         raise TypeError("Expected a string or dtype-like object; got dtype=None")
     return np.dtype(dtype) in _EXCHANGED

@@ -44,12 +44,25 @@ def _restore(cls: type[BaseException], args: tuple) -> BaseException:
 
 @public_in("errors")
 class JAXTypeError(_Explained, TypeError):
-    """Is the base class of TypeErrors that tracing causes."""
+    """Is the base class of TypeErrors that tracing causes.
+
+    Example:
+        >>> try:
+        ...     jax.jit(lambda x: x if x > 0 else -x)(1.0)
+        ... except jax.errors.JAXTypeError as error:
+        ...     print(type(error).__name__)
+        TracerBoolConversionError
+    """
 
 
 @public_in("errors")
 class JAXIndexError(_Explained, IndexError):
-    """Is the base class of IndexErrors that tracing causes."""
+    """Is the base class of IndexErrors that tracing causes.
+
+    Example:
+        >>> issubclass(jax.errors.NonConcreteBooleanIndexError, jax.errors.JAXIndexError)
+        True
+    """
 
 
 @public_in("errors")

@@ -462,6 +462,11 @@ def get(ref: Ref, idx: Any = None) -> Any:
     """Reads the elements of a reference that an index selects; None selects all.
 
     Raises ValueError for an index that does not fit the shape.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.get(ref, slice(1, None)), jax.ref.get(ref)
+        (Array([2, 3], dtype=int32), Array([1, 2, 3], dtype=int32))
     """
     ref, path, arrays = _resolved("ref_get", ref, idx)
     return get_p.bind(ref, *arrays, path=path)
@@ -471,6 +476,11 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
     """Writes the elements selected by an index, and returns the old ones.
 
     Raises ValueError for a value of another dtype or shape than theirs.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.swap(ref, 1, 10), ref[...]
+        (Array(2, dtype=int32), Array([ 1, 10,  3], dtype=int32))
     """
     ref, path, arrays = _resolved(_function_name, ref, idx)
     value = _checked_value("swap", ref, value, path, arrays)
@@ -478,12 +488,26 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
-    """Writes the elements of a reference that an index selects."""
+    """Writes the elements of a reference that an index selects.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.set(ref, 1, 10)
+        >>> ref[...]
+        Array([ 1, 10,  3], dtype=int32)
+    """
     swap(ref, idx, value, "ref_set")
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Adds `x` to the elements of a reference that an index selects."""
+    """Adds `x` to the elements of a reference that an index selects.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.addupdate(ref, 1, 10)
+        >>> ref[...]
+        Array([ 1, 12,  3], dtype=int32)
+    """
     ref, path, arrays = _resolved("ref_addupdate", ref, idx)
     x = _checked_value("addupdate", ref, x, path, arrays)
     addupdate_p.bind(ref, x, *arrays, path=path)

@@ -13,6 +13,10 @@ class AbstractRef(AbstractValue):
     """Is the type of a reference to a value of type `inner_aval`; equal ones are one object.
 
     `memory_space` says where the value of a kernel's reference is; any object that can be hashed and printed.
+
+    Example:
+        >>> jax.typeof(jax.new_ref(jnp.ones(2))) is jax.ref.AbstractRef(jax.core.ShapedArray((2,), jnp.float32))
+        True
     """
 
     __slots__ = ("inner_aval", "memory_space", "__weakref__")
