@@ -39,6 +39,10 @@ class GridDimensionSemantics(enum.Enum):
       CORE_PARALLEL: divided among the cores.
       SUBCORE_PARALLEL: divided among the subcores of a SparseCore.
       ARBITRARY: one after the other.
+
+    Example:
+        >>> pltpu.CompilerParams(dimension_semantics=(pltpu.GridDimensionSemantics.PARALLEL,)).dimension_semantics
+        (<GridDimensionSemantics.PARALLEL: 'parallel'>,)
     """
 
     PARALLEL = "parallel"

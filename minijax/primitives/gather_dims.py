@@ -265,7 +265,13 @@ _INT = int | np.integer
 @tree.register_pytree_node_class
 @dataclasses.dataclass
 class Slice:
-    """Selects `size` elements from `start`, which may be an array, with step `stride`."""
+    """Selects `size` elements from `start`, which may be an array, with step `stride`.
+
+    Example:
+        >>> x = jax.new_ref(jnp.arange(8))
+        >>> x[pl.Slice(1, 3, stride=2)]
+        Array([1, 3, 5], dtype=int32)
+    """
 
     start: Any
     size: Any

@@ -88,6 +88,13 @@ def dot(
       precision: as in `jax.lax.dot_general`.
 
     Raises ValueError for arrays of another rank, or if both `allow_tf32` and `precision` are given.
+
+    Example:
+        >>> kernel = lambda x, o: o.set(pl.triton.dot(x[...], x[...], trans_b=True))
+        >>> x, out = jnp.array([[1.0, 2.0], [3.0, 4.0]]), jax.ShapeDtypeStruct((2, 2), jnp.float32)
+        >>> pl.pallas_call(kernel, out, interpret=True)(x)
+        Array([[ 5., 11.],
+               [11., 25.]], dtype=float32)
     """
     if len(typeof(a).shape) != 2 or len(typeof(b).shape) != 2:
         raise ValueError("`a` and `b` must be 2D arrays.")

@@ -22,7 +22,12 @@ COUNTER = np.dtype(np.int16)
 
 
 class DeviceIdType(enum.Enum):
-    """Says how devices are named: MESH, by coordinates in the mesh or a dict of axis names; LOGICAL, by one number."""
+    """Says how devices are named: MESH, by coordinates in the mesh or a dict of axis names; LOGICAL, by one number.
+
+    Example:
+        >>> pl.DeviceIdType.LOGICAL
+        <DeviceIdType.LOGICAL: 'logical'>
+    """
 
     MESH = "mesh"
     LOGICAL = "logical"
@@ -110,6 +115,16 @@ def semaphore_read(sem_or_view: Any) -> Any:
     """Returns the value of a semaphore, an int32 scalar. Raises ValueError for an array of semaphores.
 
     See also: `pl.semaphore_signal`, `pl.semaphore_wait`.
+
+    Example:
+        >>> def kernel(o, semaphore):
+        ...     pl.semaphore_signal(semaphore, 3)
+        ...     o[0] = pl.semaphore_read(semaphore)
+        ...     pl.semaphore_wait(semaphore, 3)
+        >>> out, memory = jax.ShapeDtypeStruct((1,), jnp.int32), pl.BlockSpec(memory_space=pltpu.SMEM)
+        >>> scratch = [pltpu.SemaphoreType.REGULAR]
+        >>> pl.pallas_call(kernel, out, out_specs=memory, scratch_shapes=scratch, interpret=pltpu.InterpretParams())()
+        Array([3], dtype=int32)
     """
     _checked("read", sem_or_view)
     return semaphore_read_p.call(sem_or_view)[0]

@@ -86,7 +86,16 @@ def delay(nanos: Any) -> None:
 
 
 def prng_seed(*seeds: Any) -> None:
-    """Seeds the core's generator of random bits with integers."""
+    """Seeds the core's generator of random bits with integers.
+
+    Example:
+        >>> def kernel(o):
+        ...     pltpu.prng_seed(0)
+        ...     o[...] = pltpu.prng_random_bits(o.shape)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.int32), interpret=pltpu.InterpretParams())
+        >>> f().shape
+        (8, 128)
+    """
     prng_seed_p.bind(*map(_int32, seeds))
 
 
@@ -158,5 +167,11 @@ def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int
 
 
 def debug_barrier() -> None:
-    """Waits for all threads of a GPU's block."""
+    """Waits for all threads of a GPU's block.
+
+    Example:
+        >>> kernel = lambda o: (o.set(jnp.ones(2)), pl.triton.debug_barrier())[0]
+        >>> "debug_barrier" in str(jax.make_jaxpr(pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32)))())
+        True
+    """
     debug_barrier_p.bind()
