@@ -117,6 +117,11 @@ def create_hybrid_device_mesh(
     """Arranges devices in a grid of grids: `mesh_shape` within a process or slice, `dcn_mesh_shape` over those.
 
     Raises ValueError if the number of processes or slices is wrong, or devices have no `slice_index`.
+
+    Example:
+        >>> from minijax.experimental import mesh_utils
+        >>> mesh_utils.create_hybrid_device_mesh((1,), (1,), jax.devices()[:1], process_is_granule=True).shape
+        (1,)
     """
     kind = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list] = {}

@@ -298,7 +298,17 @@ class ShardingTypeError(Exception):
 
 @public_in("errors")
 class JaxprTypeError(TypeError):
-    """Is raised for a jaxpr that breaks its own typing rules; `jax.core.check_jaxpr` checks them."""
+    """Is raised for a jaxpr that breaks its own typing rules; `jax.extend.core.check_jaxpr` checks them.
+
+    Example:
+        >>> import minijax.extend.core
+        >>> jaxpr = jax.make_jaxpr(jnp.sin)(1.0).jaxpr
+        >>> try:
+        ...     jax.extend.core.check_jaxpr(jaxpr.replace(outvars=jaxpr.invars, eqns=jaxpr.eqns * 2))
+        ... except jax.errors.JaxprTypeError as error:
+        ...     print(type(error).__name__)
+        JaxprTypeError
+    """
 
 
 @public_in("errors")

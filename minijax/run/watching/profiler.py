@@ -87,6 +87,14 @@ def stop_trace() -> None:
 
     With `create_perfetto_link` it waits until a browser has fetched the trace. Raises RuntimeError if no profile is
     being recorded, and JaxRuntimeError if the files cannot be written.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> jax.profiler.start_trace(folder)
+        >>> jax.profiler.stop_trace()
+        >>> os.listdir(folder)
+        ['plugins']
     """
     with _lock:
         session, _running.session = _running.session, None
@@ -112,7 +120,16 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Records a profile in a `with` statement; its arguments and errors are those of `start_trace`."""
+    """Records a profile in a `with` statement; its arguments and errors are those of `start_trace`.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with jax.profiler.trace(folder):
+        ...     _ = jax.block_until_ready(jnp.sin(1.0))
+        >>> os.listdir(folder)
+        ['plugins']
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -249,7 +266,12 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
 
 def stop_server() -> None:
-    """Stops the server. Raises ValueError if no server is running."""
+    """Stops the server. Raises ValueError if no server is running.
+
+    Example:
+        >>> _ = jax.profiler.start_server(0)
+        >>> jax.profiler.stop_server()
+    """
     with _lock:
         if not _servers:
             raise ValueError("No active profiler server.")
