@@ -2,11 +2,11 @@
 
 import functools
 import importlib
-import inspect
 
 import numpy as np
 import pytest
 from compare import LISTED, Case, both, check, ended, on_both, same, same_jaxpr, same_refusal, sweep
+from given import given
 
 import minijax
 import minijax.numpy as jnp
@@ -15,11 +15,6 @@ X = np.array([1.0, 2.0], np.float32)
 N = np.arange(3.0)
 A, B = np.ones((2, 3), np.float32), np.ones(3, np.float32)
 H = np.ones((3, 4), np.float16)
-
-
-def _given(function, values):
-    """Calls a function with the values of its parameters' names."""
-    return function(*map(values.get, inspect.signature(function).parameters))
 
 
 def _under(mode, value, function, **more):
@@ -35,7 +30,7 @@ def _under(mode, value, function, **more):
         values = {k: jnp.asarray(v) if isinstance(v, np.ndarray) else v for k, v in more.items()}
         values |= dict(jax=jax, jnp=jnp, lax=lax, nn=nn, x=jnp.asarray(X), n=N, z=jnp.zeros(()), show=show)
         with getattr(jax, mode)(value):
-            return _given(function, values), seen
+            return given(function, values), seen
 
     return program
 
@@ -138,7 +133,7 @@ def test_known_values_are_computed_at_compile_time(function, tier):
     def program(jax, jnp, lax, nn):
         def f(x):
             with jax.ensure_compile_time_eval():
-                return _given(function, dict(jax=jax, jnp=jnp, lax=lax, nn=nn, x=x))
+                return given(function, dict(jax=jax, jnp=jnp, lax=lax, nn=nn, x=x))
 
         return f
 
@@ -286,7 +281,7 @@ def test_sums_of_halves_can_be_forbidden(dtype):
 
         def run(function):
             with jax.allow_f16_reductions(False):
-                return _given(function, dict(jax=jax, jnp=jnp, lax=lax, h=h))
+                return given(function, dict(jax=jax, jnp=jnp, lax=lax, h=h))
 
         return run
 
