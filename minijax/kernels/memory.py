@@ -136,7 +136,12 @@ class semaphore(semaphore_dtype):
 
 
 class dma_semaphore(semaphore_dtype):
-    """Is the kind of the dtypes of semaphores that copies signal: use it in `issubdtype`."""
+    """Is the kind of the dtypes of semaphores that copies signal: use it in `issubdtype`.
+
+    Example:
+        >>> jnp.issubdtype(pltpu.SemaphoreType.DMA.dtype, pltpu.dma_semaphore)
+        True
+    """
 
 
 class barrier_semaphore(semaphore_dtype):

@@ -55,7 +55,12 @@ PARALLEL, CORE_PARALLEL, SUBCORE_PARALLEL, ARBITRARY = GridDimensionSemantics
 
 
 class SideEffectType(enum.Enum):
-    """Says whether a kernel does more than its results tell, so that it must not be left out, or moved."""
+    """Says whether a kernel does more than its results tell, so that it must not be left out, or moved.
+
+    Example:
+        >>> pltpu.CompilerParams(has_side_effects=pltpu.SideEffectType.SIDE_EFFECTING).has_side_effects
+        <SideEffectType.SIDE_EFFECTING: 'side_effecting'>
+    """
 
     PURE = "pure"
     DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"

@@ -585,6 +585,8 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Computes the largest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments.
 
+    Raises NameError for a name that no axis has.
+
     Example:
         >>> jax.vmap(lambda x: jax.lax.pmax(x, "i"), axis_name="i")(jnp.array([10, 30, 20]))
         Array([30, 30, 30], dtype=int32)
@@ -594,6 +596,8 @@ def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
     """Computes the smallest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments.
+
+    Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: jax.lax.pmin(x, "i"), axis_name="i")(jnp.array([10, 30, 20]))
@@ -612,7 +616,7 @@ def all_gather(
 
     They are stacked along a new array axis `axis`, or concatenated along it if `tiled`. Inside `shard_map` the result
     varies over the named axis; with `to="invarying"` its type does not vary, and with `to="reduced"` it is reduced, so
-    that its cotangent is unreduced.
+    that its cotangent is unreduced. Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: jax.lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
@@ -639,6 +643,7 @@ def psum_scatter(
     """Sums over a named axis, then gives each member its chunk of the array axis `scatter_dimension`.
 
     Without `tiled`, that axis has the size of the named axis and is removed; with it, the axis is divided into chunks.
+    Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: jax.lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
@@ -703,6 +708,8 @@ def all_to_all(
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends values along a named axis by (source, target) pairs; a member that receives nothing gets zeros.
 
+    Raises NameError for a name that no axis has.
+
     Example:
         >>> ring = [(0, 1), (1, 2), (2, 0)]
         >>> jax.vmap(lambda x: jax.lax.ppermute(x, "i", ring), axis_name="i")(jnp.array([1, 2, 3]))
@@ -730,6 +737,8 @@ def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
     """Swaps a named axis with the dimension `axis`, which must have the same size.
 
+    Raises NameError for a name that no axis has.
+
     Example:
         >>> jax.vmap(lambda x: jax.lax.pswapaxes(x, "i", 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
         Array([[1, 3],
@@ -740,6 +749,8 @@ def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = Non
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
     """Sends the value of the member `source` of a named axis to all its members.
+
+    Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: jax.lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([10, 20, 30]))
@@ -761,6 +772,8 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 def axis_index(axis_name: Hashable) -> Array:
     """Returns the index of this member along a named axis; for several axes, the index in row-major order.
+
+    Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: x + jax.lax.axis_index("i"), axis_name="i")(jnp.zeros(3, int))

@@ -351,7 +351,8 @@ def conv_dimension_numbers(
 ) -> ConvDimensionNumbers:
     """Converts strings, or None, to a `ConvDimensionNumbers` for arrays of the given shapes.
 
-    None means (batch, feature, *spatial), and (out, in, *spatial) for the kernel.
+    None means (batch, feature, *spatial), and (out, in, *spatial) for the kernel. Raises TypeError or ValueError for
+    other values.
 
     Example:
         >>> jax.lax.conv_dimension_numbers((1, 8, 3), (5, 3, 4), ("NWC", "WIO", "NWC"))
@@ -491,7 +492,8 @@ def conv(
 ) -> Array:
     """Computes a convolution without dilation and groups, with the axes in the default order.
 
-    See `jax.lax.conv_general_dilated` for the arguments. `padding` is a string.
+    See `jax.lax.conv_general_dilated` for the arguments. `padding` is a string. Raises TypeError or ValueError for
+    arrays that do not fit.
 
     Example:
         >>> x, kernel = jnp.array([[[1.0, 2.0, 3.0, 4.0]]]), jnp.array([[[1.0, 1.0]]])

@@ -81,6 +81,8 @@ fold_as(Folding.PLAIN, iota_p)
 def iota(dtype: DTypeLike, size: int) -> Array:
     """Returns the numbers from 0 up to `size`, which is not reached.
 
+    Raises TypeError for a size that is not an integer, or a dtype that is not numeric.
+
     Example:
         >>> jax.lax.iota(jnp.float32, 4)
         Array([0., 1., 2., 3.], dtype=float32)
@@ -90,6 +92,8 @@ def iota(dtype: DTypeLike, size: int) -> Array:
 
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """Returns an array with the numbers 0, 1, 2, ... along the axis `dimension`.
+
+    Raises ValueError for a dimension out of bounds.
 
     Example:
         >>> jax.lax.broadcasted_iota(jnp.int32, (2, 3), 1)

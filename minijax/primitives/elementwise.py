@@ -744,7 +744,8 @@ def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Multiplies two arrays, element by element.
 
-    With `out_dtype`, they may differ in dtype, and are converted to it first.
+    With `out_dtype`, they may differ in dtype, and are converted to it first. Raises TypeError for operands that differ
+    in dtype without `out_dtype`, or in shape.
 
     Example:
         >>> jax.lax.mul(jnp.array([100], jnp.int8), jnp.array([100], jnp.int8), out_dtype=jnp.int32)
@@ -756,6 +757,8 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Ar
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Computes the derivative of order `m` of `digamma` at `x`. `m` is a float and is not differentiated.
 
+    Raises TypeError for other dtypes than floats, or if they differ.
+
     Example:
         >>> jax.lax.polygamma(1.0, 1.0), jnp.pi**2 / 6
         (Array(1.644..., dtype=float32, weak_type=True), 1.644...)
@@ -766,6 +769,8 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Returns the next float after `x1` in the direction of `x2`, element by element.
 
+    Raises TypeError for other dtypes, or if they differ.
+
     Example:
         >>> jax.lax.nextafter(jnp.array([1.0]), jnp.array([2.0])) - 1
         Array([1.1920929e-07], dtype=float32)
@@ -775,6 +780,8 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Computes the upper half of the bits of the product of two integers, element by element.
+
+    Raises TypeError for other dtypes, or if they differ.
 
     Example:
         >>> jax.lax.mulhi(jnp.array([2**31 - 1]), jnp.array([8]))
@@ -798,6 +805,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
 
 def conj(x: ArrayLike) -> Array:
     """Computes the complex conjugate of each element; the result is complex even for a real `x`.
+
+    Raises TypeError for a dtype that is neither a float's nor complex.
 
     Example:
         >>> jax.lax.conj(jnp.array([1 + 2j])), jax.lax.conj(jnp.array([1.0]))
@@ -841,6 +850,8 @@ class RoundingMethod(enum.IntEnum):
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
     """Rounds each element to an integer, in the same dtype; halves by default away from zero.
 
+    Raises TypeError for a dtype that is not a float's, ValueError for another `rounding_method`.
+
     Example:
         >>> jax.lax.round(jnp.array([-0.5, 0.5, 1.5]))
         Array([-1.,  1.,  2.], dtype=float32)
@@ -850,6 +861,8 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
 
 def reciprocal(x: ArrayLike) -> Array:
     """Computes 1 / x of each element.
+
+    Raises TypeError for integers.
 
     Example:
         >>> jax.lax.reciprocal(jnp.array([4.0, 0.0]))
@@ -861,7 +874,8 @@ def reciprocal(x: ArrayLike) -> Array:
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """Chooses elements of several arrays: `cases[which]`, element by element.
 
-    `which` is an int32 array of the shape of the cases, or a scalar; for two cases booleans serve, too.
+    `which` is an int32 array of the shape of the cases, or a scalar; for two cases booleans serve, too. Raises
+    TypeError for cases that differ in shape or dtype, or a `which` that does not fit them.
 
     Example:
         >>> jax.lax.select_n(jnp.array([0, 2, 1]), *jnp.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))

@@ -521,6 +521,8 @@ def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     """Wraps XLA's Transpose: result axis i is operand axis `permutation[i]`.
 
+    Raises TypeError unless `permutation` is one of the axes.
+
     Example:
         >>> jax.lax.transpose(jnp.array([[1, 2, 3], [4, 5, 6]]), (1, 0))
         Array([[1, 4],
@@ -535,6 +537,8 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Inserts axes of size 1 at `dimensions` of the result.
+
+    Raises ValueError for a number that is out of bounds or stands twice.
 
     Example:
         >>> jax.lax.expand_dims(jnp.array([1, 2]), (0, 2))

@@ -333,6 +333,8 @@ def rng_bit_generator(
         algorithm: A `jax.lax.RandomAlgorithm`.
         out_sharding: The sharding of the bits over Explicit mesh axes.
 
+    Raises TypeError for a key that is neither, or another dtype.
+
     Example:
         >>> key, bits = jax.lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2, 3))
         >>> key.shape, bits.shape, bits.dtype

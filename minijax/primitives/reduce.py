@@ -294,7 +294,8 @@ reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or of the integers or b
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Computes the index of the first largest element along `axis`, or of the first NaN.
 
-    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype.
+    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype. Raises TypeError for another
+    `index_dtype`, ValueError for an axis out of bounds or of size 0.
 
     Example:
         >>> jax.lax.argmax(jnp.array([[1, 7, 7], [9, 2, 3]]), axis=1, index_dtype=jnp.int32)
@@ -306,7 +307,8 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Computes the index of the first smallest element along `axis`, or of the first NaN.
 
-    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype.
+    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype. Raises TypeError for another
+    `index_dtype`, ValueError for an axis out of bounds or of size 0.
 
     Example:
         >>> jax.lax.argmin(jnp.array([[1, 7, 1], [9, 2, 3]]), axis=1, index_dtype=jnp.int32)

@@ -513,6 +513,8 @@ def slice(
 ) -> Array:
     """Cuts a window with static bounds out of an array: elements from starts up to limits, by strides.
 
+    Raises TypeError for bounds that do not fit the shape.
+
     Example:
         >>> jax.lax.slice(jnp.array([[1, 2, 3], [4, 5, 6]]), (0, 0), (2, 3), (1, 2))
         Array([[1, 3],
@@ -535,6 +537,8 @@ def slice_in_dim(
     operand: Array | np.ndarray, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
     """Slices along one axis; None and negative numbers as in Python's slices, but limits are not clamped.
+
+    Raises TypeError for a limit beyond the axis, IndexError for an axis out of bounds.
 
     Example:
         >>> jax.lax.slice_in_dim(jnp.array([[1, 2, 3], [4, 5, 6]]), -2, None, axis=1)
@@ -570,6 +574,8 @@ def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdim
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
     """Pads an array; `padding_config` has (before, after, between) for each axis, and negative padding removes.
 
+    Raises TypeError for a `padding_value` of another dtype, ValueError if `padding_config` does not fit.
+
     Example:
         >>> jax.lax.pad(jnp.array([1, 2, 3]), 0, [(2, 0, 1)]), jax.lax.pad(jnp.array([1, 2, 3]), 0, [(-1, 0, 0)])
         (Array([0, 0, 1, 0, 2, 0, 3], dtype=int32), Array([2, 3], dtype=int32))
@@ -580,6 +586,8 @@ def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[t
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """Reverses the axes `dimensions` of an array.
+
+    Raises TypeError for an axis that is out of bounds or stands twice.
 
     Example:
         >>> jax.lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
@@ -638,6 +646,8 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[A
 def stack(operands: Sequence, axis: int = 0) -> Array:
     """Joins arrays of one shape and dtype along a new axis.
 
+    Raises TypeError or ValueError for arrays that differ in shape or dtype.
+
     Example:
         >>> jax.lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
         Array([[1, 3],
@@ -652,6 +662,8 @@ def stack(operands: Sequence, axis: int = 0) -> Array:
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """Splits into slices along an axis, and drops that axis.
 
+    Raises ValueError for an axis out of bounds.
+
     Example:
         >>> jax.lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
         (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
@@ -661,6 +673,8 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeats `operand` `reps[i]` times along axis i.
+
+    Raises TypeError unless `reps` has a number for each axis.
 
     Example:
         >>> jax.lax.tile(jnp.array([[1, 2]]), (2, 2))
@@ -675,6 +689,8 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
     """Broadcasts along new leading axes of the given sizes.
+
+    Raises TypeError for sizes that are not integers.
 
     Example:
         >>> jax.lax.broadcast(jnp.array([1, 2]), (3,))
@@ -861,6 +877,8 @@ def full_like(
     sharding: Sharding | None = None,
 ) -> Array:
     """Creates an array filled with one value; shape, dtype and weak type default to those of `x`.
+
+    Raises TypeError for a value that is not a scalar.
 
     Example:
         >>> jax.lax.full_like(jnp.array([1.0, 2.0]), 7)

@@ -205,6 +205,8 @@ cumlogsumexp_p = CumLogSumExp("cumlogsumexp", logaddexp)
 def cumsum(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Computes the sums of the elements up to each one along `axis` (from each one on, if `reverse`).
 
+    Raises ValueError for an axis out of bounds.
+
     Example:
         >>> jax.lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
         Array([6, 5, 3], dtype=int32)
@@ -214,6 +216,8 @@ def cumsum(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
 
 def cumprod(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Computes the products of the elements up to each one along `axis` (from each one on, if `reverse`).
+
+    Raises ValueError for an axis out of bounds.
 
     Example:
         >>> jax.lax.cumprod(jnp.array([1, 2, 3]))
@@ -225,6 +229,8 @@ def cumprod(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
 def cummax(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Computes the largest of the elements up to each one along `axis` (from each one on, if `reverse`).
 
+    Raises ValueError for an axis out of bounds.
+
     Example:
         >>> jax.lax.cummax(jnp.array([1, 3, 2]))
         Array([1, 3, 3], dtype=int32)
@@ -235,6 +241,8 @@ def cummax(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
 def cummin(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Computes the smallest of the elements up to each one along `axis` (from each one on, if `reverse`).
 
+    Raises ValueError for an axis out of bounds.
+
     Example:
         >>> jax.lax.cummin(jnp.array([1, 3, 2]), reverse=True)
         Array([1, 2, 2], dtype=int32)
@@ -244,6 +252,8 @@ def cummin(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
 
 def cumlogsumexp(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Computes the log of the summed exponentials up to each element along `axis` (from it on, if `reverse`).
+
+    Raises ValueError for an axis out of bounds.
 
     Example:
         >>> jnp.exp(jax.lax.cumlogsumexp(jnp.log(jnp.array([1.0, 2.0, 3.0])))).round(2)

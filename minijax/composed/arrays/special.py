@@ -239,6 +239,8 @@ igammac_p = Defined(
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
     """Computes the regularized lower incomplete gamma function P(a, x); NaN for negative arguments.
 
+    Raises TypeError for other dtypes than floats, or if they differ.
+
     Example:
         >>> jax.lax.igamma(1.0, jnp.array([0.0, 1.0])), 1 - jnp.exp(-1.0)
         (Array([0. , 0.632...], dtype=float32), Array(0.632..., dtype=float32, weak_type=True))
@@ -249,6 +251,8 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
     """Computes the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
 
+    Raises TypeError for other dtypes than floats, or if they differ.
+
     Example:
         >>> jax.lax.igammac(1.0, jnp.array([0.0, 1.0])), jnp.exp(-1.0)
         (Array([1. , 0.367...], dtype=float32), Array(0.367..., dtype=float32, weak_type=True))
@@ -258,6 +262,8 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     """Computes the derivative of `igamma` by `a`, which is not differentiable itself.
+
+    Raises TypeError for other dtypes than floats, or if they differ.
 
     Example:
         >>> print(jax.lax.igamma_grad_a(2.0, 1.0), (jax.lax.igamma(2.01, 1.0) - jax.lax.igamma(1.99, 1.0)) / 0.02)

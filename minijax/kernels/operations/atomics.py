@@ -222,7 +222,7 @@ def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
         >>> def kernel(o):
         ...     o[...] = jnp.ones((), jnp.int32)
         ...     pl.triton.atomic_cas(o, 1, 7)  # it is 1
-        ...     pl.triton.atomic_cas(o, 1, 8)  # it is 1 no more
+        ...     pl.triton.atomic_cas(o, 1, 8)  # it is 7 now
         >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((), jnp.int32), interpret=True)())
         7
     """

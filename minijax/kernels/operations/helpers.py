@@ -194,7 +194,14 @@ def empty_like(x: Any) -> Any:
 
 
 def empty_ref_like(x: Any) -> Any:
-    """Returns references to arrays whose elements are not set, with the shapes, dtypes and memory spaces of `x`."""
+    """Returns references to arrays whose elements are not set, with the shapes, dtypes and memory spaces of `x`.
+
+    Example:
+        >>> ref = pl.empty_ref_like(jax.ShapeDtypeStruct((2,), jnp.float32))
+        >>> ref[...] = jnp.array([1.0, 2.0])
+        >>> ref[...]
+        Array([1., 2.], dtype=float32)
+    """
 
     def like(leaf):
         space = leaf.memory_space if isinstance(leaf, MemoryRef) else None
