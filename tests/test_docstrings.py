@@ -171,6 +171,10 @@ def test_there_may_be_no_docstrings():
 EXAMPLES = [name for name in FUNCTIONS if ">>>" in own(name)]
 
 
+def test_each_function_has_an_example():
+    assert [name for name in FUNCTIONS if name not in EXAMPLES and not own(name).startswith("Alias of")] == []
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_examples_run(name):
     check_examples(name, own(name))

@@ -80,6 +80,15 @@ def documented() -> dict[str, str]:
 
 
 EXAMPLES = documented()
+# Modules whose functions and classes all have an example.
+SHOWN = """
+minijax minijax.lax minijax.lax.linalg minijax.random minijax.nn minijax.nn.initializers minijax.tree minijax.tree_util
+minijax.sharding minijax.debug minijax.image minijax.ops minijax.ad_checkpoint minijax.custom_derivatives
+minijax.custom_batching minijax.export minijax.distributed minijax.errors minijax.stages minijax.flatten_util
+minijax.dlpack minijax.memory minijax.ref minijax.test_util minijax.experimental.checkify
+minijax.experimental.mesh_utils minijax.experimental.sparse minijax.example_libraries.stax
+minijax.example_libraries.optimizers
+""".split()
 
 
 @pytest.mark.parametrize("name", PUBLIC)
@@ -98,6 +107,12 @@ def test_the_most_used_describe_arguments_and_have_examples(name):
     text = inspect.getdoc(value)
     assert "Example:\n    >>>" in text
     assert "Args:\n" in text or "The arguments are those of" in text
+
+
+@pytest.mark.parametrize("module", SHOWN)
+def test_each_function_has_an_example(module):
+    texts = {name: inspect.getdoc(PUBLIC[name]) for name in PUBLIC if name.rpartition(".")[0] == module}
+    assert [name for name, text in texts.items() if ">>>" not in text and not text.startswith("Alias of")] == []
 
 
 @pytest.mark.parametrize("name", EXAMPLES)

@@ -679,7 +679,13 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
 ) -> Callable[Args, Any]:
-    """Creates a function that computes the Jacobian of a function in reverse mode; an alias of `jax.jacrev`."""
+    """Creates a function that computes the Jacobian of a function in reverse mode; an alias of `jax.jacrev`.
+
+    Example:
+        >>> jax.jacobian(lambda x: x**2)(jnp.array([1.0, 2.0]))
+        Array([[2., 0.],
+               [0., 4.]], dtype=float32)
+    """
     return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
 
 
@@ -847,6 +853,12 @@ def fwd_and_bwd(
     `fwd(*args)` returns (result, residuals), and `bwd(residuals, cotangent)` the cotangents of the arguments `argnums`.
     With `has_aux`, `fun` returns (result, aux), and `fwd` (result, residuals, aux). Unlike the function that `jax.vjp`
     returns, `bwd` is the same for all calls, which `jax.jit` compiles once.
+
+    Example:
+        >>> forward, backward = jax.fwd_and_bwd(lambda x: x**2, argnums=0)
+        >>> y, residuals = forward(3.0)
+        >>> y, backward(residuals, 1.0)
+        (Array(9., dtype=float32, weak_type=True), Array(6., dtype=float32, weak_type=True))
     """
     body.check_callable(fun, "jax.fwd_and_bwd")
     nums = tuple(argnums) if isinstance(argnums, Sequence) else (operator.index(argnums),)

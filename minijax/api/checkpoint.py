@@ -120,7 +120,12 @@ def remat(
     static_argnums: int | tuple[int, ...] = (),
     concrete: Any = _DEPRECATED,
 ) -> Callable[P, R]:
-    """Wraps a function to recompute intermediate values in the backward pass: the older name of `jax.checkpoint`."""
+    """Wraps a function to recompute intermediate values in the backward pass: the older name of `jax.checkpoint`.
+
+    Example:
+        >>> jax.grad(jax.remat(lambda x: jnp.sin(jnp.sin(x))))(0.0)
+        Array(1., dtype=float32, weak_type=True)
+    """
     return checkpoint(fun, prevent_cse=prevent_cse, policy=policy, static_argnums=static_argnums, concrete=concrete)
 
 
@@ -257,6 +262,10 @@ def print_saved_residuals(f: Callable, *args: Any, **kwargs: Any) -> None:
     """Prints the residuals of the backward pass of `f` at these arguments, one a line.
 
     Constants come first, then arguments, then results of operations with their source lines.
+
+    Example:
+        >>> jax.ad_checkpoint.print_saved_residuals(lambda x: jnp.sin(x), 1.0)
+        f32[] output of cos from ...
     """
     leaves, in_tree = tree.flatten((args, kwargs))
     info = DebugInfo("saved_residuals", source_of(f), argument_names(signature_of(f), in_tree, ()))

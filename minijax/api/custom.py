@@ -54,7 +54,18 @@ _LEAVES = frozenset((ArrayImpl, bool, type(None)))
 
 @dataclasses.dataclass
 class CustomVJPPrimal:
-    """Represents an argument of a forward rule with `symbolic_zeros`: its value, and whether it is perturbed."""
+    """Represents an argument of a forward rule with `symbolic_zeros`: its value, and whether it is perturbed.
+
+    Example:
+        >>> f = jax.custom_vjp(lambda x, y: x * y)
+        >>> def forward(x, y):
+        ...     print(x.perturbed, y.perturbed)
+        ...     return x.value * y.value, y.value
+        >>> f.defvjp(forward, lambda y, ct: (ct * y, None), symbolic_zeros=True)
+        >>> jax.grad(f)(2.0, 3.0)
+        True False
+        Array(3., dtype=float32, weak_type=True)
+    """
 
     value: Any
     perturbed: bool
@@ -591,7 +602,13 @@ def _convert_pullback(pullback: Callable, out: Any) -> tree.Partial:
 
 
 def custom_vjp_primal_tree_values(tree: Any) -> Any:
-    """Returns the values in a tree of `CustomVJPPrimal`. Raises TypeError for any other leaf."""
+    """Returns the values in a tree of `CustomVJPPrimal`. Raises TypeError for any other leaf.
+
+    Example:
+        >>> from minijax.custom_derivatives import CustomVJPPrimal, custom_vjp_primal_tree_values
+        >>> custom_vjp_primal_tree_values([CustomVJPPrimal(1.0, True), CustomVJPPrimal(2.0, False)])
+        [1.0, 2.0]
+    """
     return trees.tree_map(_value, tree, is_leaf=lambda x: type(x) is CustomVJPPrimal)
 
 
@@ -602,7 +619,12 @@ def _value(leaf: Any) -> Any:
 
 
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
-    """Returns the zero tangents of a tree of values, arrays or `SymbolicZero`s; those of integers have dtype float0."""
+    """Returns the zero tangents of a tree of values, arrays or `SymbolicZero`s; those of integers have dtype float0.
+
+    Example:
+        >>> jax.custom_derivatives.zero_from_primal(jnp.ones(2))
+        Array([0., 0.], dtype=float32)
+    """
     made = symbolic if symbolic_zeros else instantiate
     return trees.tree_map(lambda x: made(Zero.from_primal_value(x)), val)
 
@@ -612,6 +634,12 @@ def closure_convert(fun: Callable, *example_args: Any) -> tuple[Callable, list[A
     """Hoists the values that a function closes over and that may be differentiated: functions become free of tracers.
 
     Of the arguments only types and tree are used. The returned function raises TypeError for another tree.
+
+    Example:
+        >>> y = jnp.float32(3.0)
+        >>> converted, hoisted = jax.closure_convert(lambda x: x * y, 1.0)
+        >>> converted(2.0, *hoisted)
+        Array(6., dtype=float32)
     """
     if not callable(fun):
         raise TypeError(f"closure_convert: expected a callable, got {fun!r}")

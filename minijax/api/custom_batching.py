@@ -56,7 +56,17 @@ class custom_vmap(_Custom):  # noqa: N801
 
 
 def sequential_vmap(f: Callable) -> custom_vmap:
-    """Gives a function a batching rule that calls it for one slice after the other, like `jax.lax.map`."""
+    """Gives a function a batching rule that calls it for one slice after the other, like `jax.lax.map`.
+
+    Example:
+        >>> @jax.custom_batching.sequential_vmap
+        ... def f(x):
+        ...     jax.debug.callback(lambda x: print(x.shape), x)
+        ...     return x
+        >>> _ = jax.vmap(f)(jnp.ones((2, 3)))
+        (3,)
+        (3,)
+    """
     mapped = custom_vmap(f)
 
     @mapped.def_vmap

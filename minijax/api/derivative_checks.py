@@ -45,6 +45,9 @@ def check_grads(
 
     `f` takes and returns pytrees of arrays. Raises AssertionError if a derivative differs by more than the
     tolerances; their defaults depend on the results' dtypes.
+
+    Example:
+        >>> jax.test_util.check_grads(jnp.sin, (1.0,), order=2)
     """
     eps = EPS if eps is None else eps
     jvp_check = partial(check_jvp, atol=atol, rtol=rtol, eps=eps)
@@ -88,6 +91,10 @@ def check_jvp(
     """Checks that `f_jvp(primals, tangents)` returns f(*args) and its derivative, against central differences.
 
     Raises AssertionError that begins with `err_msg`.
+
+    Example:
+        >>> f_jvp = lambda primals, tangents: (jnp.sin(*primals), jnp.cos(*primals) * tangents[0])
+        >>> jax.test_util.check_jvp(jnp.sin, f_jvp, (1.0,), atol=1e-2)
     """
     tangents = tree_map(partial(_direction, np.random.RandomState(0)), args)
     out, tangents_out = f_jvp(args, tangents)
@@ -108,6 +115,9 @@ def check_vjp(
     """Checks that `f_vjp` returns f(*args) and a vjp function, against central differences.
 
     Raises AssertionError that begins with `err_msg`.
+
+    Example:
+        >>> jax.test_util.check_vjp(jnp.sin, lambda x: jax.vjp(jnp.sin, x), (1.0,), atol=1e-2)
     """
     rng = np.random.RandomState(0)
     out, pullback = f_vjp(*args)

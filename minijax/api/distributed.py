@@ -26,6 +26,13 @@ def initialize(
     Raises RuntimeError for a second call, after the first array, and if no coordinator answers within
     `initialization_timeout` seconds; ValueError if an omitted argument is unknown. A process is terminated if it waits
     here in vain, or if another one sends no heartbeat for `heartbeat_timeout_seconds`.
+
+    Example:
+        >>> import subprocess, sys
+        >>> program = "import minijax as jax; jax.distributed.initialize('localhost:18932', 1, 0); "
+        >>> program += "print(jax.process_count())"
+        >>> print(subprocess.check_output([sys.executable, "-c", program], text=True))
+        1
     """
     if client.is_started():
         raise RuntimeError(
@@ -119,10 +126,19 @@ def _warn_of_proxies() -> None:
 
 
 def is_initialized() -> bool:
-    """Returns whether `initialize` was called in this process."""
+    """Returns whether `initialize` was called in this process.
+
+    Example:
+        >>> jax.distributed.is_initialized()
+        False
+    """
     return distributed.state.client is not None
 
 
 def shutdown() -> None:
-    """Waits for the other processes to shut down, and disconnects; does nothing in a program of one process."""
+    """Waits for the other processes to shut down, and disconnects; does nothing in a program of one process.
+
+    Example:
+        >>> jax.distributed.shutdown()
+    """
     distributed.disconnect()

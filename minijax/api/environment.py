@@ -16,7 +16,13 @@ subprocess = defer("subprocess")
 
 
 def print_environment_info(return_string: bool = False) -> str | None:
-    """Prints, or returns, information for bug reports: versions, devices and the output of `nvidia-smi`."""
+    """Prints, or returns, information for bug reports: versions, devices and the output of `nvidia-smi`.
+
+    Example:
+        >>> jax.print_environment_info()
+        jax:    ...
+        jaxlib: ...
+    """
     devices = client.devices()
     kinds = ", ".join(dict.fromkeys(device.device_kind for device in devices))
     version = sys.version.replace("\n", " ")

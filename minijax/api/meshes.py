@@ -91,6 +91,10 @@ def create_device_mesh(
     TPUs' torus may be split between several axes. Raises ValueError if the number of devices is not the product of
     `mesh_shape`, or hosts cannot be contiguous; NotImplementedError if the torus does not have the axes;
     AssertionError if the TPUs do not fill one.
+
+    Example:
+        >>> jax.experimental.mesh_utils.create_device_mesh((1, 1), jax.devices()[:1]).shape
+        (1, 1)
     """
     shape = tuple(int(n) for n in mesh_shape)
     all_devices = client.devices() if devices is None else devices
@@ -113,6 +117,11 @@ def create_hybrid_device_mesh(
     """Arranges devices in a grid of grids: `mesh_shape` within a process or slice, `dcn_mesh_shape` over those.
 
     Raises ValueError if the number of processes or slices is wrong, or devices have no `slice_index`.
+
+    Example:
+        >>> from minijax.experimental import mesh_utils
+        >>> mesh_utils.create_hybrid_device_mesh((1,), (1,), jax.devices()[:1], process_is_granule=True).shape
+        (1,)
     """
     kind = "process_index" if process_is_granule else "slice_index"
     granules: dict[int, list] = {}
@@ -134,7 +143,13 @@ def create_hybrid_device_mesh(
 
 
 def get_mesh() -> Mesh:
-    """Returns the mesh that `jax.set_mesh` set in this thread, or an empty one. Raises ValueError during tracing."""
+    """Returns the mesh that `jax.set_mesh` set in this thread, or an empty one. Raises ValueError during tracing.
+
+    Example:
+        >>> with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+        ...     jax.sharding.get_mesh().shape
+        OrderedDict([('i', 1)])
+    """
     if not state.is_eager():
         raise ValueError(
             "`get_mesh` can only be used outside of `jax.jit`. Maybe you want `jax.sharding.get_abstract_mesh()`?"
@@ -143,12 +158,23 @@ def get_mesh() -> Mesh:
 
 
 def get_abstract_mesh() -> AbstractMesh:
-    """Returns the context mesh without its devices: names, sizes and types of axes. It works during tracing, too."""
+    """Returns the context mesh without its devices: names, sizes and types of axes. It works during tracing, too.
+
+    Example:
+        >>> with jax.set_mesh(jax.make_mesh((1,), ("i",))):
+        ...     jax.jit(lambda: print(jax.sharding.get_abstract_mesh().axis_names))()
+        ('i',)
+    """
     return meshes.abstract_context() or empty_abstract_mesh
 
 
 def make_single_device_sharding(device: Any, *, memory_kind: str | None = None) -> SingleDeviceSharding:
-    """Creates the sharding that places an array on one device, in the memory of `memory_kind` if that is given."""
+    """Creates the sharding that places an array on one device, in the memory of `memory_kind` if that is given.
+
+    Example:
+        >>> jax.sharding.make_single_device_sharding(jax.devices()[0]).device_set == {jax.devices()[0]}
+        True
+    """
     return SingleDeviceSharding(device, memory_kind=memory_kind)
 
 
@@ -157,6 +183,11 @@ def reshard(xs: Any, out_shardings: Any) -> Any:
 
     `out_shardings` are shardings, or specs on the context mesh, or a pytree prefix of them. On a mesh without Explicit
     axes it does nothing; use `jax.lax.with_sharding_constraint` there.
+
+    Example:
+        >>> mesh = jax.make_mesh((1,), ("i",))
+        >>> jax.typeof(jax.reshard(jnp.ones((2, 3)), jax.NamedSharding(mesh, jax.P(None, "i"))))
+        ShapedArray(float32[2,3@i])
     """
     leaves, treedef = tree.flatten(xs)
     shardings = tree.flatten_axes("reshard out_shardings", treedef, out_shardings)
@@ -181,6 +212,13 @@ def auto_axes(
     """Returns `f` with the mesh axes `axes` (None: all) as Auto inside it; its results are sharded as `out_sharding`.
 
     Raises TypeError if that is given neither here nor in the call.
+
+    Example:
+        >>> mesh = jax.make_mesh((1,), ("i",))
+        >>> with jax.set_mesh(mesh):
+        ...     f = jax.sharding.auto_axes(jnp.sin, out_sharding=jax.P("i"))
+        ...     jax.typeof(f(jnp.ones(2)))
+        ShapedArray(float32[2@i])
     """
     if f is None:
         return functools.partial(auto_axes, axes=axes, out_sharding=out_sharding)
@@ -203,6 +241,13 @@ def explicit_axes(
     """Returns `f` with the mesh axes `axes` (None: all) as Explicit inside it; arguments are sharded as `in_sharding`.
 
     Raises TypeError if that is given neither here nor in the call.
+
+    Example:
+        >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+        >>> with jax.set_mesh(mesh):
+        ...     f = jax.sharding.explicit_axes(lambda x: print(jax.typeof(x)), in_sharding=jax.P("i"))
+        ...     jax.jit(f)(jnp.ones(2))
+        float32[2@i]
     """
     if f is None:
         return functools.partial(explicit_axes, axes=axes, in_sharding=in_sharding)

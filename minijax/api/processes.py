@@ -39,7 +39,12 @@ def _on_host(x: Any) -> np.ndarray:
 
 
 def broadcast_one_to_all(in_tree: Any, is_source: bool | None = None) -> Any:
-    """Returns the values of the process where `is_source` is true, by default the first, as NumPy arrays."""
+    """Returns the values of the process where `is_source` is true, by default the first, as NumPy arrays.
+
+    Example:
+        >>> jax.experimental.multihost_utils.broadcast_one_to_all({"seed": np.int32(3)})
+        {'seed': array(3, dtype=int32)}
+    """
     if not _is_multi_process():
         return tree.tree_map(np.asarray, in_tree)
     is_source = client.process_index() == 0 if is_source is None else is_source
@@ -63,6 +68,10 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
     """Returns the values of all processes as NumPy arrays, stacked along a leading axis, or concatenated if `tiled`.
 
     A global array is gathered. Raises ValueError for one that spans processes unless `tiled`.
+
+    Example:
+        >>> jax.experimental.multihost_utils.process_allgather(np.array([1, 2]), tiled=True)
+        array([1, 2])
     """
 
     def gathered(x):
@@ -82,7 +91,11 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:
-    """Raises AssertionError in all processes if their values differ."""
+    """Raises AssertionError in all processes if their values differ.
+
+    Example:
+        >>> jax.experimental.multihost_utils.assert_equal({"step": 3}, "processes differ in their step")
+    """
     if not _is_multi_process():
         broadcast_one_to_all(in_tree)
         return
@@ -91,7 +104,11 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def sync_global_devices(name: str) -> None:
-    """Waits until all processes have called this. Raises AssertionError if their names differ."""
+    """Waits until all processes have called this. Raises AssertionError if their names differ.
+
+    Example:
+        >>> jax.experimental.multihost_utils.sync_global_devices("saved")
+    """
     crc = zlib.crc32(name.encode())
     if _is_multi_process():
         assert_equal(np.uint32(crc), f"sync_global_devices name mismatch ({name!r}).")
@@ -159,12 +176,26 @@ def live_devices(devices: Any) -> Any:
 
 
 def host_local_array_to_global_array(local_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Assembles global arrays from each process's data; `pspecs` is a tree prefix of specs."""
+    """Assembles global arrays from each process's data; `pspecs` is a tree prefix of specs.
+
+    Example:
+        >>> mesh = jax.make_mesh((1,), ("i",))
+        >>> local = np.arange(4.0)
+        >>> jax.experimental.multihost_utils.host_local_array_to_global_array(local, mesh, jax.P("i"))
+        Array([0., 1., 2., 3.], dtype=float32)
+    """
     return _bind_leaves(local_to_global_p, "input pspecs", local_inputs, global_mesh, pspecs)
 
 
 def global_array_to_host_local_array(global_inputs: Any, global_mesh: Mesh, pspecs: Any) -> Any:
-    """Returns this process's data of global arrays; `pspecs` is a tree prefix of specs."""
+    """Returns this process's data of global arrays; `pspecs` is a tree prefix of specs.
+
+    Example:
+        >>> x = jnp.arange(4.0)
+        >>> mesh = jax.make_mesh((1,), ("i",))
+        >>> jax.experimental.multihost_utils.global_array_to_host_local_array(x, mesh, jax.P("i"))
+        Array([0., 1., 2., 3.], dtype=float32)
+    """
     return _bind_leaves(global_to_local_p, "output pspecs", global_inputs, global_mesh, pspecs)
 
 

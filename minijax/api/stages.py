@@ -64,7 +64,12 @@ from minijax.transforms.lower_types import flat, lower_hi_jaxpr, lower_values
 @known_as("jax.stages.ArgInfo")
 @dataclasses.dataclass(frozen=True)
 class ArgInfo:
-    """Describes one argument of a stage: its shape and dtype, and whether it is donated."""
+    """Describes one argument of a stage: its shape and dtype, and whether it is donated.
+
+    Example:
+        >>> jax.jit(jnp.sin).lower(jnp.ones(2)).args_info
+        ((ArgInfo(_aval=ShapedArray(float32[2]), donated=False),), {})
+    """
 
     _aval: Any
     donated: bool
@@ -119,6 +124,11 @@ class Traced(Stage):
     """Holds a function with its jaxpr for one kind of arguments; `jax.jit(f).trace(*args)` returns it.
 
     `jaxpr` is its program, `out_info` describes its results, and `lower()` is the next stage.
+
+    Example:
+        >>> traced = jax.jit(lambda x: 2 * x).trace(jnp.ones(2))
+        >>> traced.jaxpr, traced.out_info
+        ({ lambda ; a:f32[2]. let b:f32[2] = mul 2.0:f32[] a in (b,) }, ShapeDtypeStruct(shape=(2,), dtype=float32))
     """
 
     def __init__(self, engine: Engine, traced: TracedFunction, call: Arguments, signatures: Sequence[Signature]):
@@ -667,7 +677,12 @@ CompilerOptions = dict[str, str | bool]
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """Is the protocol of jitted functions, which can be traced and lowered without being run."""
+    """Is the protocol of jitted functions, which can be traced and lowered without being run.
+
+    Example:
+        >>> isinstance(jax.jit(jnp.sin), jax.stages.Wrapped)
+        True
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls the function."""

@@ -122,12 +122,21 @@ def from_dlpack(external_array: Any, device: DeviceLike | None = None, copy: boo
     Raises:
         TypeError: If the object does not support DLPack.
         ValueError: If a copy is needed and `copy` is false.
+
+    Example:
+        >>> jax.dlpack.from_dlpack(np.arange(3, dtype=np.float32))
+        Array([0., 1., 2.], dtype=float32)
     """
     return transfer.from_dlpack(external_array, device, copy)
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
-    """Returns whether arrays of this dtype can be exchanged by dlpack."""
+    """Returns whether arrays of this dtype can be exchanged by dlpack.
+
+    Example:
+        >>> jax.dlpack.is_supported_dtype(jnp.float32), jax.dlpack.is_supported_dtype(jnp.float8_e4m3fn)
+        (True, False)
+    """
     if dtype is None:
         raise TypeError("Expected a string or dtype-like object; got dtype=None")
     return np.dtype(dtype) in _EXCHANGED
@@ -193,6 +202,11 @@ def copy_to_host_async(x: Any) -> Any:
     """Starts to copy the arrays of a tree to the host, and returns the tree without waiting.
 
     A later `np.asarray` or `jax.device_get` then has less to wait for.
+
+    Example:
+        >>> x = jax.copy_to_host_async(jnp.array([1, 2]))
+        >>> np.asarray(x)
+        array([1, 2], dtype=int32)
     """
     return _call_on_leaves(x, "copy_to_host_async")
 
@@ -235,6 +249,13 @@ class named_scope(contextlib.ContextDecorator, context.entered):
     """Adds a name to the name stack of the operations in a `with` statement, which profiles and dumps of XLA show.
 
     It is a decorator, too. Raises TypeError if the name is not a text.
+
+    Example:
+        >>> def f(x):
+        ...     with jax.named_scope("layer"):
+        ...         return jnp.sin(x)
+        >>> jax.make_jaxpr(f)(1.0).eqns[0].source_info.name_stack
+        NameStack(stack=('layer',))
     """
 
     def __init__(self, name: str):
@@ -252,7 +273,13 @@ class named_scope(contextlib.ContextDecorator, context.entered):
 
 
 def named_call(fun: Callable, *, name: str | None = None) -> Callable:
-    """Returns `fun` with its operations in a `named_scope`, by default of its own name."""
+    """Returns `fun` with its operations in a `named_scope`, by default of its own name.
+
+    Example:
+        >>> double = jax.named_call(lambda x: 2 * x, name="double")
+        >>> jax.make_jaxpr(double)(1).eqns[0].source_info.name_stack
+        NameStack(stack=('double',))
+    """
     scope = name or getattr(fun, "__name__", "fun")
     return functools.wraps(fun)(named_scope(scope)(fun))
 
@@ -263,6 +290,11 @@ def make_array_from_single_device_arrays(
     """Returns the global array whose addressable shards are `arrays`, one on each device; it shares their memory.
 
     Raises TypeError or ValueError if they are not the shards of an array with this shape and sharding.
+
+    Example:
+        >>> rows = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
+        >>> jax.make_array_from_single_device_arrays((2,), rows, [jnp.array([1, 2])])
+        Array([1, 2], dtype=int32)
     """
     name = "jax.make_array_from_single_device_arrays"
     if not isinstance(arrays, (list, tuple)):
@@ -302,6 +334,11 @@ def make_array_from_callback(
     """Returns the array whose shard at an index, a tuple of slices, is `data_callback(index)`.
 
     Raises ValueError if a shard has the wrong shape, or another dtype than the one given.
+
+    Example:
+        >>> x, rows = np.arange(4.0), jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
+        >>> jax.make_array_from_callback(x.shape, rows, lambda index: x[index])
+        Array([0., 1., 2., 3.], dtype=float32)
     """
     if not state.is_eager():
         raise UnexpectedTracerError(
@@ -340,6 +377,11 @@ def make_array_from_process_local_data(sharding: Any, local_data: Any, global_sh
 
     Each dimension of `global_shape` is that of the local data, if every process has all of it, or the sum over
     processes; None infers it. Raises ValueError for a shape that is neither.
+
+    Example:
+        >>> rows = jax.NamedSharding(jax.make_mesh((1,), ("i",)), jax.P("i"))
+        >>> jax.make_array_from_process_local_data(rows, np.arange(4.0))
+        Array([0., 1., 2., 3.], dtype=float32)
     """
     leaves, treedef = tree.flatten(local_data)
     shardings = tree.flatten_axes("make_array_from_process_local_data sharding", treedef, sharding)

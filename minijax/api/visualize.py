@@ -21,7 +21,14 @@ Colors = Callable[[float], Sequence[float]]
 
 
 def visualize_array_sharding(arr: Any, **kwargs: Any) -> None:
-    """Prints the sharding of an array of rank 1 or 2; the options are those of `visualize_sharding`."""
+    """Prints the sharding of an array of rank 1 or 2; the options are those of `visualize_sharding`.
+
+    Example:
+        >>> jax.debug.visualize_array_sharding(jnp.ones(4), use_color=False)
+        ┌───────┐
+        │ CPU 0 │
+        └───────┘
+    """
 
     def _visualize(sharding: Any) -> None:
         visualize_sharding(arr.shape, sharding, **kwargs)
@@ -43,6 +50,12 @@ def visualize_sharding(
 
     If the terminal or notebook has colours, each shard gets one: `color_map` maps a number in [0, 1] to a tuple of
     such numbers; the default is a map of matplotlib, if it is installed. Raises ValueError unless the rank is 1 or 2.
+
+    Example:
+        >>> jax.debug.visualize_sharding((4,), jnp.ones(4).sharding, use_color=False)
+        ┌───────┐
+        │ CPU 0 │
+        └───────┘
     """
     if len(shape) not in (1, 2):
         raise ValueError(f"`visualize_sharding` only works for shapes with 1 and 2 dimensions, got {shape}.")

@@ -366,7 +366,16 @@ def on_clear(clear: Callable[[], None]) -> Callable[[], None]:
 
 
 def clear_caches() -> None:
-    """Empties every cache, as `jax.clear_caches`."""
+    """Empties every cache, as `jax.clear_caches`.
+
+    Example:
+        >>> f = jax.jit(lambda x: 2 * x)
+        >>> f(1), f._cache_size()
+        (Array(2, dtype=int32, weak_type=True), 1)
+        >>> jax.clear_caches()
+        >>> f._cache_size()
+        0
+    """
     for store in _stores():
         store.cache_clear()
     for clear in _extra_clearers:

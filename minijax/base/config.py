@@ -5,6 +5,7 @@ import enum
 import functools
 import itertools
 import os
+import re
 import sys
 import threading
 import weakref
@@ -280,6 +281,149 @@ class DeviceOrPlatform(Kind):
         )
 
 
+def _example(option: "Option") -> str:
+    """The example in the docstring of an option that is a context manager of `jax`.
+
+    allow_f16_reductions:
+            >>> with jax.allow_f16_reductions(False):
+            ...     jax.config.jax_allow_f16_reductions
+            False
+    array_garbage_collection_guard:
+            >>> with jax.array_garbage_collection_guard("log"):
+            ...     jax.config.jax_array_garbage_collection_guard
+            'log'
+    auto_pcast:
+            >>> mesh = jax.make_mesh((1,), ("i",))
+            >>> f = jax.shard_map(lambda x: x + jax.lax.pcast(x, "i", to="varying"), mesh=mesh, in_specs=jax.P(),
+            ...                   out_specs=jax.P("i"))
+            >>> jax.jit(f)(jnp.ones(1)).tolist()
+            [2.0]
+            >>> with jax.auto_pcast(False):
+            ...     jax.jit(f)(jnp.ones(1))
+            Traceback (most recent call last):
+            ValueError: ...
+    check_tracer_leaks:
+            >>> leaked = []
+            >>> with jax.check_tracer_leaks():
+            ...     jax.jit(leaked.append)(1.0)
+            Traceback (most recent call last):
+            Exception: Leaked trace DynamicJaxprTrace. ...
+    debug_infs:
+            >>> with jax.debug_infs():
+            ...     1 / jnp.zeros(2)
+            Traceback (most recent call last):
+            FloatingPointError: invalid value (inf) encountered in div. ...
+    debug_key_reuse:
+            >>> key = jax.random.key(0)
+            >>> with jax.debug_key_reuse():
+            ...     jax.random.normal(key) + jax.random.normal(key)
+            Traceback (most recent call last):
+            minijax.errors.KeyReuseError: Previously-consumed key passed to jit-compiled function at index 0. ...
+    debug_nans:
+            >>> with jax.debug_nans():
+            ...     jnp.log(-1.0)
+            Traceback (most recent call last):
+            FloatingPointError: invalid value (nan) encountered in log. ...
+    default_device:
+            >>> with jax.default_device("cpu"):
+            ...     jnp.ones(2).device.platform
+            'cpu'
+    default_matmul_precision:
+            >>> with jax.default_matmul_precision("highest"):
+            ...     jax.make_jaxpr(jnp.matmul)(jnp.ones(2), jnp.ones(2)).eqns[0].params["precision"]
+            (Precision.HIGHEST, Precision.HIGHEST)
+    default_prng_impl:
+            >>> with jax.default_prng_impl("rbg"):
+            ...     jax.random.key(0).dtype
+            key<rbg>
+    enable_checks:
+            >>> with jax.enable_checks():
+            ...     jax.make_jaxpr(jnp.sin)(1.0)  # its types are checked
+            { lambda ; a:f32[]. let b:f32[] = sin a in (b,) }
+    enable_custom_prng:
+            >>> with jax.enable_custom_prng():
+            ...     jax.random.PRNGKey(0).dtype
+            key<fry>
+    enable_x64:
+            >>> with jax.enable_x64():
+            ...     jnp.ones(2).dtype
+            dtype('float64')
+    explain_cache_misses:
+            >>> f = jax.jit(lambda x: x + 1)
+            >>> with jax.explain_cache_misses():
+            ...     _ = f(1), f(2.0)  # the log says that x is now f32[] and was i32[]
+    jax2tf_associative_scan_reductions:
+            >>> with jax.jax2tf_associative_scan_reductions():
+            ...     jnp.cumsum(jnp.array([1, 2, 3]))
+            Array([1, 3, 6], dtype=int32)
+    legacy_prng_key:
+            >>> with jax.legacy_prng_key("error"):
+            ...     jax.random.normal(jax.random.PRNGKey(0))
+            Traceback (most recent call last):
+            ValueError: Legacy uint32 key array passed as key to jax.random function. ...
+    log_compiles:
+            >>> with jax.log_compiles():
+            ...     _ = jax.jit(lambda x: x + 2)(1)  # the log has the times of tracing, lowering and compiling
+    no_execution:
+            >>> with jax.no_execution():
+            ...     jnp.sin(1.0)
+            Traceback (most recent call last):
+            RuntimeError: JAX tried to execute function jit(sin), but the no_execution config option is set...
+    no_tracing:
+            >>> with jax.no_tracing():
+            ...     jax.jit(lambda x: x + 1)(1)
+            Traceback (most recent call last):
+            RuntimeError: re-tracing function <lambda> at ... for `jit`, but 'no_tracing' is set...
+    numpy_dtype_promotion:
+            >>> with jax.numpy_dtype_promotion("strict"):
+            ...     jnp.ones(2) + jnp.ones(2, int)
+            Traceback (most recent call last):
+            minijax.dtypes.TypePromotionError: Input dtypes ('float32', 'int32') have no available implicit dtype ...
+    numpy_rank_promotion:
+            >>> with jax.numpy_rank_promotion("raise"):
+            ...     jnp.ones((2, 2)) + jnp.ones(2)
+            Traceback (most recent call last):
+            ValueError: Operands could not be broadcast together for add on shapes (2, 2) (2,) ...
+    remove_size_one_mesh_axis_from_type:
+            >>> mesh = jax.make_mesh((1,), ("i",))
+            >>> f = jax.jit(lambda x: print(jax.typeof(x)))
+            >>> with jax.set_mesh(mesh), jax.remove_size_one_mesh_axis_from_type():
+            ...     f(jax.device_put(jnp.ones(2), jax.P("i")))
+            float32[2]
+    softmax_custom_jvp:
+            >>> with jax.softmax_custom_jvp():
+            ...     jax.make_jaxpr(jax.nn.softmax)(jnp.ones(2)).eqns[0].primitive
+            custom_jvp_call
+    thread_guard:
+            >>> with jax.thread_guard():
+            ...     jnp.ones(2).tolist()  # in another thread this would raise
+            [1.0, 1.0]
+    threefry_partitionable:
+            >>> key = jax.random.key(0)
+            >>> with jax.threefry_partitionable(False):
+            ...     old = jax.random.bits(key)
+            >>> old == jax.random.bits(key)
+            Array(False, dtype=bool)
+    transfer_guard_device_to_device:
+            >>> with jax.transfer_guard_device_to_device("disallow"):
+            ...     jax.device_put(jnp.ones(2), jax.devices()[0]).tolist()  # explicit transfers are allowed
+            [1.0, 1.0]
+    transfer_guard_device_to_host:
+            >>> with jax.transfer_guard_device_to_host("disallow"):
+            ...     jax.device_get(jnp.ones(2)).tolist()  # explicit transfers are allowed
+            [1.0, 1.0]
+    transfer_guard_host_to_device:
+            >>> with jax.transfer_guard_host_to_device("disallow"):
+            ...     try:
+            ...         jnp.sin(np.ones(2))
+            ...     except jax.errors.JaxRuntimeError as error:
+            ...         print(error)
+            INVALID_ARGUMENT: Disallowed host-to-device transfer: ...
+    """
+    found = re.search(rf"^    {option.attribute}:\n((?: {{12}}.*\n)+)", _example.__doc__ or "", re.MULTILINE)
+    return f"\n\n        Example:\n{found[1]}" if found else ""
+
+
 # ---- options -----------------------------------------------------------------------------------------
 
 
@@ -320,7 +464,7 @@ class Option:
 
     @property
     def __doc__(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return f"Sets the option `{self.name}` of this thread in a `with` statement. {self.help}"
+        return f"Sets the option `{self.name}` of this thread in a `with` statement. {self.help}{_example(self)}"
 
     @property
     def __name__(self) -> str:
@@ -457,7 +601,17 @@ class Condition:
 
 
 def make_user_context(default_value: Any = None) -> UserContext:
-    """Creates a thread-local value that is part of every key of the caches of traces: `with context(value): ...`."""
+    """Creates a thread-local value that is part of every key of the caches of traces: `with context(value): ...`.
+
+    Example:
+        >>> factor = jax.make_user_context(1)
+        >>> f = jax.jit(lambda x: x * factor.value)
+        >>> with factor(3):
+        ...     print(f(2))
+        6
+        >>> print(f(2))
+        2
+    """
     return UserContext(default_value)
 
 
@@ -795,6 +949,11 @@ def transfer_guard(new_val: str | None) -> Override:
 
     The values are `"allow"`, `"log"`, `"disallow"`, `"log_explicit"` and `"disallow_explicit"`. Those without
     "explicit" concern implicit transfers alone; `jax.device_put` and `jax.device_get` are explicit.
+
+    Example:
+        >>> with jax.transfer_guard("disallow"):
+        ...     jax.device_put(np.ones(2)).tolist()
+        [1.0, 1.0]
     """
     return Override(tuple([(guard, guard.check(new_val)) for guard in (_all_transfers, *_transfers)]))
 

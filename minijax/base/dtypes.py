@@ -512,7 +512,7 @@ def _least_upper_bound(nodes: set[Any], state: config.State) -> Any:
     least = [node for node in common if common == above[node]]
     if len(least) == 1:
         return least[0]
-    names = ", ".join(repr(node.name if isinstance(node, DType) else str(node)) for node in nodes)
+    names = ", ".join(sorted(repr(node.name if isinstance(node, DType) else str(node)) for node in nodes))
     message = f"Input dtypes ({names}) have no available implicit dtype promotion path"
     if strict:
         raise TypePromotionError(
@@ -611,7 +611,12 @@ def number_base(kind: type) -> type | None:
 
 
 def dtype(x: Any) -> Any:
-    """Returns the dtype that an array of the given value or dtype has."""
+    """Returns the dtype that an array of the given value or dtype has.
+
+    Example:
+        >>> jax.lax.dtype(1.5), jax.lax.dtype(jnp.array([1, 2]))
+        (dtype('float32'), dtype('int32'))
+    """
     return typed(x)[0]
 
 

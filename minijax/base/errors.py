@@ -44,12 +44,25 @@ def _restore(cls: type[BaseException], args: tuple) -> BaseException:
 
 @public_in("errors")
 class JAXTypeError(_Explained, TypeError):
-    """Is the base class of TypeErrors that tracing causes."""
+    """Is the base class of TypeErrors that tracing causes.
+
+    Example:
+        >>> try:
+        ...     jax.jit(lambda x: x if x > 0 else -x)(1.0)
+        ... except jax.errors.JAXTypeError as error:
+        ...     print(type(error).__name__)
+        TracerBoolConversionError
+    """
 
 
 @public_in("errors")
 class JAXIndexError(_Explained, IndexError):
-    """Is the base class of IndexErrors that tracing causes."""
+    """Is the base class of IndexErrors that tracing causes.
+
+    Example:
+        >>> issubclass(jax.errors.NonConcreteBooleanIndexError, jax.errors.JAXIndexError)
+        True
+    """
 
 
 @public_in("errors")
@@ -285,7 +298,17 @@ class ShardingTypeError(Exception):
 
 @public_in("errors")
 class JaxprTypeError(TypeError):
-    """Is raised for a jaxpr that breaks its own typing rules; `jax.core.check_jaxpr` checks them."""
+    """Is raised for a jaxpr that breaks its own typing rules; `jax.extend.core.check_jaxpr` checks them.
+
+    Example:
+        >>> import minijax.extend.core
+        >>> jaxpr = jax.make_jaxpr(jnp.sin)(1.0).jaxpr
+        >>> try:
+        ...     jax.extend.core.check_jaxpr(jaxpr.replace(outvars=jaxpr.invars, eqns=jaxpr.eqns * 2))
+        ... except jax.errors.JaxprTypeError as error:
+        ...     print(type(error).__name__)
+        JaxprTypeError
+    """
 
 
 @public_in("errors")

@@ -27,42 +27,107 @@ def is_observed() -> bool:
 
 
 def record_event(event: str, **kwargs: str | int) -> None:
-    """Reports an event to the listeners."""
+    """Reports an event to the listeners.
+
+    Example:
+        >>> jax.monitoring.register_event_listener(listener := lambda event, **kwargs: print(event, kwargs))
+        >>> jax.monitoring.record_event("/docs/loaded", size=3)
+        /docs/loaded {'size': 3}
+        >>> jax.monitoring.unregister_event_listener(listener)
+    """
     _notify(_events, event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Reports the duration of an event in seconds to the listeners."""
+    """Reports the duration of an event in seconds to the listeners.
+
+    Example:
+        >>> listener = lambda event, seconds, **kwargs: print(event, seconds)
+        >>> jax.monitoring.register_event_duration_secs_listener(listener)
+        >>> jax.monitoring.record_event_duration_secs("/docs/loaded", 0.5)
+        /docs/loaded 0.5
+        >>> jax.monitoring.unregister_event_duration_listener(listener)
+    """
     _notify(_durations, event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-    """Reports the start and the end of an event to the listeners."""
+    """Reports the start and the end of an event to the listeners.
+
+    Example:
+        >>> listener = lambda event, start, end, **kwargs: print(event, end - start)
+        >>> jax.monitoring.register_event_time_span_listener(listener)
+        >>> jax.monitoring.record_event_time_span("/docs/loaded", 10.0, 10.5)
+        /docs/loaded 0.5
+        >>> jax.monitoring.unregister_event_time_span_listener(listener)
+    """
     _notify(_spans, event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Reports a number to the listeners."""
+    """Reports a number to the listeners.
+
+    Example:
+        >>> listener = lambda event, value, **kwargs: print(event, value)
+        >>> jax.monitoring.register_scalar_listener(listener)
+        >>> jax.monitoring.record_scalar("/docs/loss", 0.25)
+        /docs/loss 0.25
+        >>> jax.monitoring.unregister_scalar_listener(listener)
+    """
     _notify(_scalars, event, value, **kwargs)
 
 
 def register_event_listener(callback: Callable[..., None]) -> None:
-    """Registers `callback(event, **kwargs)` for each event."""
+    """Registers `callback(event, **kwargs)` for each event.
+
+    Example:
+        >>> listener = lambda event, **kwargs: print(event, kwargs)
+        >>> jax.monitoring.register_event_listener(listener)
+        >>> jax.monitoring.record_event("/docs/saved")
+        /docs/saved {}
+        >>> jax.monitoring.unregister_event_listener(listener)
+    """
     _events.append(callback)
 
 
 def register_event_duration_secs_listener(callback: Callable[..., None]) -> None:
-    """Registers `callback(event, seconds, **kwargs)` for each duration."""
+    """Registers `callback(event, seconds, **kwargs)` for each duration.
+
+    Example:
+        >>> timed = []
+        >>> listener = lambda event, seconds, **kwargs: timed.append(event)
+        >>> jax.monitoring.register_event_duration_secs_listener(listener)
+        >>> _ = jax.jit(lambda x: x + 1)(1)
+        >>> jax.monitoring.unregister_event_duration_listener(listener)
+        >>> "/jax/core/compile/jaxpr_trace_duration" in timed
+        True
+    """
     _durations.append(callback)
 
 
 def register_event_time_span_listener(callback: Callable[..., None]) -> None:
-    """Registers `callback(event, start, end, **kwargs)` for each time span; times are those of `time.time`."""
+    """Registers `callback(event, start, end, **kwargs)` for each time span; times are those of `time.time`.
+
+    Example:
+        >>> listener = lambda event, start, end, **kwargs: print(event, end - start)
+        >>> jax.monitoring.register_event_time_span_listener(listener)
+        >>> jax.monitoring.record_event_time_span("/docs/saved", 1.0, 3.0)
+        /docs/saved 2.0
+        >>> jax.monitoring.unregister_event_time_span_listener(listener)
+    """
     _spans.append(callback)
 
 
 def register_scalar_listener(callback: Callable[..., None]) -> None:
-    """Registers `callback(event, value, **kwargs)` for each scalar."""
+    """Registers `callback(event, value, **kwargs)` for each scalar.
+
+    Example:
+        >>> listener = lambda event, value, **kwargs: print(event, value)
+        >>> jax.monitoring.register_scalar_listener(listener)
+        >>> jax.monitoring.record_scalar("/docs/size", 3)
+        /docs/size 3
+        >>> jax.monitoring.unregister_scalar_listener(listener)
+    """
     _scalars.append(callback)
 
 
@@ -73,22 +138,47 @@ def _unregister(listeners: list, callback: Callable[..., None]) -> None:
 
 
 def unregister_event_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_event_listener`. Raises AssertionError if the callback is not registered."""
+    """Undoes `register_event_listener`. Raises AssertionError if the callback is not registered.
+
+    Example:
+        >>> jax.monitoring.register_event_listener(print)
+        >>> jax.monitoring.unregister_event_listener(print)
+        >>> jax.monitoring.record_event("/docs/loaded")
+    """
     _unregister(_events, callback)
 
 
 def unregister_event_duration_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_event_duration_secs_listener`. Raises AssertionError if the callback is not registered."""
+    """Undoes `register_event_duration_secs_listener`. Raises AssertionError if the callback is not registered.
+
+    Example:
+        >>> listener = lambda event, seconds, **kwargs: print(event)
+        >>> jax.monitoring.register_event_duration_secs_listener(listener)
+        >>> jax.monitoring.unregister_event_duration_listener(listener)
+        >>> jax.monitoring.record_event_duration_secs("/docs/loaded", 0.5)
+    """
     _unregister(_durations, callback)
 
 
 def unregister_event_time_span_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_event_time_span_listener`. Raises AssertionError if the callback is not registered."""
+    """Undoes `register_event_time_span_listener`. Raises AssertionError if the callback is not registered.
+
+    Example:
+        >>> jax.monitoring.register_event_time_span_listener(print)
+        >>> jax.monitoring.unregister_event_time_span_listener(print)
+        >>> jax.monitoring.record_event_time_span("/docs/loaded", 0.0, 1.0)
+    """
     _unregister(_spans, callback)
 
 
 def unregister_scalar_listener(callback: Callable[..., None]) -> None:
-    """Undoes `register_scalar_listener`. Raises AssertionError if the callback is not registered."""
+    """Undoes `register_scalar_listener`. Raises AssertionError if the callback is not registered.
+
+    Example:
+        >>> jax.monitoring.register_scalar_listener(print)
+        >>> jax.monitoring.unregister_scalar_listener(print)
+        >>> jax.monitoring.record_scalar("/docs/loss", 0.5)
+    """
     _unregister(_scalars, callback)
 
 

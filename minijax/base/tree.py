@@ -163,7 +163,12 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf | Non
 
 
 def tree_all(tree: Any, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Returns whether all leaves of a pytree are true, as Python's `all`."""
+    """Returns whether all leaves of a pytree are true, as Python's `all`.
+
+    Example:
+        >>> jax.tree.all({"a": True, "b": [True, False]})
+        False
+    """
     return all(flatten(tree, is_leaf)[0])
 
 
@@ -200,6 +205,10 @@ def tree_reduce_associative(
     """Combines the leaves of a pytree by recursive halving, for an associative operation.
 
     `identity` is the result for a tree without leaves; without it such a tree raises TypeError.
+
+    Example:
+        >>> jax.tree.reduce_associative(lambda x, y: x + y, {"a": 1, "b": [2, 3]})
+        6
     """
     leaves = flatten(tree, is_leaf)[0]
     if leaves:
@@ -238,7 +247,12 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf | None = None) -> bool:
-    """Returns whether every element of an iterable is a leaf."""
+    """Returns whether every element of an iterable is a leaf.
+
+    Example:
+        >>> jax.tree_util.all_leaves([1, 2]), jax.tree_util.all_leaves([1, [2]])
+        (True, False)
+    """
     if is_leaf is None:
         return registry_all_leaves(registry, iterable)
     items = list(iterable)
@@ -278,7 +292,12 @@ def tree_flatten_with_path(
 def tree_leaves_with_path(
     tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Any]]:
-    """Returns a list of pairs (key path, leaf) of a pytree, in order; see `jax.tree.flatten_with_path`."""
+    """Returns a list of pairs (key path, leaf) of a pytree, in order; see `jax.tree.flatten_with_path`.
+
+    Example:
+        >>> [(jax.tree_util.keystr(path), leaf) for path, leaf in jax.tree.leaves_with_path({"a": [1, 2]})]
+        [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -349,12 +368,22 @@ def _simple_key(key: Any) -> str:
 
 
 def is_tree_node(typ: type) -> bool:
-    """Returns whether values of a type are nodes: built-in containers, registered types and namedtuples."""
+    """Returns whether values of a type are nodes: built-in containers, registered types and namedtuples.
+
+    Example:
+        >>> jax.tree_util.is_tree_node(dict), jax.tree_util.is_tree_node(set)
+        (True, False)
+    """
     return registry.is_node(typ)
 
 
 def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
-    """Returns the children and the metadata of a node. Raises ValueError for a leaf."""
+    """Returns the children and the metadata of a node. Raises ValueError for a leaf.
+
+    Example:
+        >>> jax.tree_util.flatten_one_level([1, (2, 3)])
+        ([1, (2, 3)], None)
+    """
     level = registry.flatten_one_level(tree)
     if level is None:
         raise ValueError(f"flatten_one_level: can't tree-flatten type: {type(tree)}")
@@ -362,7 +391,12 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Hashable]:
 
 
 def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any]], Hashable]:
-    """Returns the (key, child) pairs and the metadata of a node. Raises ValueError for a leaf."""
+    """Returns the (key, child) pairs and the metadata of a node. Raises ValueError for a leaf.
+
+    Example:
+        >>> jax.tree_util.flatten_one_level_with_keys({"a": 1})
+        (((DictKey(key='a'), 1),), ('a',))
+    """
     level = registry.flatten_one_level_with_keys(tree)
     if level is None:
         raise ValueError(f"flatten_one_level_with_keys: can't tree-flatten type: {type(tree)}")
@@ -370,7 +404,12 @@ def flatten_one_level_with_keys(tree: Any) -> tuple[Iterable[tuple[KeyEntry, Any
 
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Returns whether a structure is a single node: a leaf, None or an empty container."""
+    """Returns whether a structure is a single node: a leaf, None or an empty container.
+
+    Example:
+        >>> jax.tree_util.treedef_is_leaf(jax.tree.structure(1)), jax.tree_util.treedef_is_leaf(jax.tree.structure([1]))
+        (True, False)
+    """
     return treedef.num_nodes == 1
 
 
@@ -380,12 +419,22 @@ def treedef_is_strict_leaf(treedef: PyTreeDef) -> bool:
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Returns the structures of the children of the root."""
+    """Returns the structures of the children of the root.
+
+    Example:
+        >>> jax.tree_util.treedef_children(jax.tree.structure({"a": 1, "b": (2, 3)}))
+        [PyTreeDef(*), PyTreeDef((*, *))]
+    """
     return treedef.children()
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    """Returns the structure of a tuple of trees of these structures. Raises RuntimeError for anything else."""
+    """Returns the structure of a tuple of trees of these structures. Raises RuntimeError for anything else.
+
+    Example:
+        >>> jax.tree_util.treedef_tuple([jax.tree.structure(1), jax.tree.structure([2, 3])])
+        PyTreeDef((*, [*, *]))
+    """
     treedefs = list(treedefs)
     for x in treedefs:
         if not isinstance(x, PyTreeDef):  # jaxlib ends the process for None
@@ -703,6 +752,16 @@ def register_pytree_with_keys(
     """Registers a type as a node of pytrees whose children have keys, for key paths.
 
     `flatten_with_keys` returns (pairs (key, child), metadata); `flatten_func` is a faster variant without keys.
+
+    Example:
+        >>> class Pair:
+        ...     def __init__(self, x, y):
+        ...         self.x, self.y = x, y
+        >>> key = jax.tree_util.GetAttrKey
+        >>> with_keys = lambda p: ([(key("x"), p.x), (key("y"), p.y)], None)
+        >>> jax.tree_util.register_pytree_with_keys(Pair, with_keys, lambda _, children: Pair(*children))
+        >>> [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path(Pair(1, 2))]
+        ['.x', '.y']
     """
 
     def flatten_without_keys(node):
@@ -713,7 +772,21 @@ def register_pytree_with_keys(
 
 
 def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
-    """Registers a class with methods `tree_flatten_with_keys` and `tree_unflatten` as a node; use it as a decorator."""
+    """Registers a class with methods `tree_flatten_with_keys` and `tree_unflatten` as a node; use it as a decorator.
+
+    Example:
+        >>> @jax.tree_util.register_pytree_with_keys_class
+        ... class Box:
+        ...     def __init__(self, value):
+        ...         self.value = value
+        ...     def tree_flatten_with_keys(self):
+        ...         return [(jax.tree_util.GetAttrKey("value"), self.value)], None
+        ...     @classmethod
+        ...     def tree_unflatten(cls, _, children):
+        ...         return cls(*children)
+        >>> [jax.tree_util.keystr(path) for path, _ in jax.tree.leaves_with_path([Box(1)])]
+        ['[0].value']
+    """
     flatten_func = operator.methodcaller("tree_flatten") if hasattr(cls, "tree_flatten") else None
     with_keys = operator.methodcaller("tree_flatten_with_keys")
     register_pytree_with_keys(cls, with_keys, cls.tree_unflatten, flatten_func)
@@ -721,7 +794,15 @@ def register_pytree_with_keys_class(cls: type[T]) -> type[T]:
 
 
 def register_static(cls: type[T]) -> type[T]:
-    """Registers a hashable class as a node without leaves, which is static under `jax.jit`; use it as a decorator."""
+    """Registers a hashable class as a node without leaves, which is static under `jax.jit`; use it as a decorator.
+
+    Example:
+        >>> @jax.tree_util.register_static
+        ... class Mode(str):
+        ...     pass
+        >>> jax.jit(lambda mode, x: -x if mode == "negate" else x)(Mode("negate"), 1).item()
+        -1
+    """
     register_pytree_node(cls, lambda node: ((), node), lambda node, _: node, lambda node: ((), node))
     return cls
 
@@ -808,7 +889,18 @@ def _check_dataclass_fields(nodetype: type, named: set[str], drop_fields: Sequen
 
 
 def static(**kwargs: Any) -> Any:
-    """Declares a field of a dataclass as metadata for `register_dataclass`; otherwise as `dataclasses.field`."""
+    """Declares a field of a dataclass as metadata for `register_dataclass`; otherwise as `dataclasses.field`.
+
+    Example:
+        >>> import dataclasses
+        >>> @jax.tree_util.register_dataclass
+        ... @dataclasses.dataclass
+        ... class Layer:
+        ...     weight: object
+        ...     name: str = jax.tree.static(default="dense")
+        >>> jax.tree.map(lambda x: 2 * x, Layer(1))
+        Layer(weight=2, name='dense')
+    """
     return dataclasses.field(**{**kwargs, "metadata": {"static": True, **(kwargs.get("metadata") or {})}})
 
 

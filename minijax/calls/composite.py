@@ -57,6 +57,13 @@ def composite(decomposition: Callable, name: str, version: int = 0) -> Callable:
 
     Keyword arguments of a call are attributes of the operation. It has no derivatives; add a custom one.
     Raises UnexpectedTracerError if `decomposition` closes over a tracer, or an attribute is one.
+
+    Example:
+        >>> norm = jax.lax.composite(lambda x: jnp.sqrt(jnp.sum(x * x)), name="my.norm")
+        >>> norm(jnp.array([3.0, 4.0]))
+        Array(5., dtype=float32)
+        >>> 'stablehlo.composite "my.norm"' in jax.jit(norm).lower(jnp.ones(2)).as_text()
+        True
     """
 
     @functools.wraps(decomposition)

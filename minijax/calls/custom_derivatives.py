@@ -328,7 +328,18 @@ class CustomLin(Primitive):
 
 
 class SymbolicZero:
-    """Represents a tangent or cotangent known to be zero, in rules defined with `symbolic_zeros=True`."""
+    """Represents a tangent or cotangent known to be zero, in rules defined with `symbolic_zeros=True`.
+
+    Example:
+        >>> f = jax.custom_jvp(lambda x, y: x * y)
+        >>> def rule(primals, tangents):
+        ...     print(type(tangents[1]).__name__)
+        ...     return f(*primals), tangents[0] * primals[1]
+        >>> _ = f.defjvp(rule, symbolic_zeros=True)
+        >>> jax.grad(f)(2.0, 3.0)
+        SymbolicZero
+        Array(3., dtype=float32, weak_type=True)
+    """
 
     __slots__ = ("aval",)
 

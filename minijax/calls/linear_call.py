@@ -56,6 +56,12 @@ def linear_call(fun: Callable, fun_transpose: Callable, residual_args: Any, line
     `fun_transpose(residual_args, ct)` is its transpose.
 
     Raises AssertionError if differentiated with respect to the residuals.
+
+    Example:
+        >>> divide = lambda residual, x: x / residual
+        >>> f = lambda x: jax.custom_derivatives.linear_call(divide, divide, 2.0, x)
+        >>> f(6.0), jax.linear_transpose(f, 1.0)(6.0)
+        (Array(3., dtype=float32, weak_type=True), (Array(3., dtype=float32, weak_type=True),))
     """
     for f in (fun, fun_transpose):
         if not callable(f):

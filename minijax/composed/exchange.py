@@ -141,6 +141,13 @@ def ragged_all_to_all(operand: Any, output: Any, input_offsets: Any, send_sizes:
     `send_sizes[i]` rows from `input_offsets[i]` on are sent to member i, which writes them from `output_offsets[i]` on.
     `recv_sizes[i]` is the number of rows from member i. Raises ValueError for offsets or sizes that are not vectors of
     integers. XLA runs it on GPU and TPU.
+
+    Example:
+        >>> one = jnp.array([0]), jnp.array([2]), jnp.array([1]), jnp.array([2])
+        >>> f = lambda x: jax.lax.ragged_all_to_all(x, jnp.zeros(4), *one, axis_name="i")
+        >>> f = jax.shard_map(f, mesh=jax.make_mesh((1,), ("i",)), in_specs=jax.P(), out_specs=jax.P("i"))
+        >>> jax.eval_shape(f, jnp.ones(3)).shape
+        (4,)
     """
     groups = axis_index_groups and tuple(map(tuple, axis_index_groups))
     params = dict(axis_name=names_of(axis_name), axis_index_groups=groups)
@@ -151,6 +158,13 @@ def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends values along a named axis by (source, target) pairs. Returns a token for each leaf.
 
     Only on GPUs. Raises ValueError when lowered, for repeated sources or targets.
+
+    Example:
+        >>> mesh, like = jax.make_mesh((1,), ("i",)), jax.ShapeDtypeStruct((2,), jnp.float32)
+        >>> f = lambda x: jax.lax.precv(jax.lax.psend(x, "i", [(0, 0)]), like, "i", [(0, 0)])
+        >>> f = jax.shard_map(f, mesh=mesh, in_specs=jax.P(), out_specs=jax.P("i"), check_vma=False)
+        >>> [eqn.primitive.name for eqn in jax.make_jaxpr(f)(jnp.ones(2)).eqns[0].params["jaxpr"].eqns]
+        ['psend', 'precv']
     """
     axis_size(axis_name)
     how = dict(axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))
@@ -158,6 +172,14 @@ def psend(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def precv(token: Any, out_shape: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
-    """Receives the value that `psend` with the same `perm` sends, of the type of `out_shape`, after the token."""
+    """Receives the value that `psend` with the same `perm` sends, of the type of `out_shape`, after the token.
+
+    Example:
+        >>> mesh, like = jax.make_mesh((1,), ("i",)), jax.ShapeDtypeStruct((2,), jnp.float32)
+        >>> f = lambda x: jax.lax.precv(jax.lax.psend(x, "i", [(0, 0)]), like, "i", [(0, 0)])
+        >>> f = jax.shard_map(f, mesh=mesh, in_specs=jax.P(), out_specs=jax.P("i"), check_vma=False)
+        >>> jax.eval_shape(f, jnp.ones(2)).shape
+        (2,)
+    """
     aval = ShapedArray(out_shape.shape, np.dtype(out_shape.dtype))
     return precv_p.bind(token, out_shape=aval, axis_name=names_of(axis_name), perm=tuple(map(tuple, perm)))

@@ -422,19 +422,39 @@ def new_ref(init_val: Any, *, memory_space: Any = None, kind: str | None = None)
 
 
 def empty_ref(ty: Any, memory_space: Any = None) -> Ref:
-    """Creates a mutable reference to an array of zeros with the shape and dtype of `ty`."""
+    """Creates a mutable reference to an array of zeros with the shape and dtype of `ty`.
+
+    Example:
+        >>> jax.empty_ref(jax.ShapeDtypeStruct((2,), jnp.float32))[...]
+        Array([0., 0.], dtype=float32)
+    """
     is_high = isinstance(ty, AbstractValue) and ty.is_high
     ty = ty if is_high else ShapedArray(ty.shape, np.dtype(ty.dtype))
     return empty_ref_p.bind(ty=ty, memory_space=memory_space)
 
 
 def free_ref(ref: Ref) -> None:
-    """Ends the use of a reference."""
+    """Ends the use of a reference.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.zeros(2))
+        >>> jax.free_ref(ref)
+        >>> ref[...]
+        Traceback (most recent call last):
+        RuntimeError: get: the reference of type Ref{float32[2]} was freed before...
+    """
     free_ref_p.bind_all([checked_ref("free_ref", ref)], {})
 
 
 def freeze(ref: Ref) -> Array:
-    """Ends the use of a reference, and returns its value as an array."""
+    """Ends the use of a reference, and returns its value as an array.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.zeros(2))
+        >>> ref[0] = 1.0
+        >>> jax.freeze(ref)
+        Array([1., 0.], dtype=float32)
+    """
     return freeze_p.bind(checked_ref("freeze", ref))
 
 
@@ -442,6 +462,11 @@ def get(ref: Ref, idx: Any = None) -> Any:
     """Reads the elements of a reference that an index selects; None selects all.
 
     Raises ValueError for an index that does not fit the shape.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.get(ref, slice(1, None)), jax.ref.get(ref)
+        (Array([2, 3], dtype=int32), Array([1, 2, 3], dtype=int32))
     """
     ref, path, arrays = _resolved("ref_get", ref, idx)
     return get_p.bind(ref, *arrays, path=path)
@@ -451,6 +476,11 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
     """Writes the elements selected by an index, and returns the old ones.
 
     Raises ValueError for a value of another dtype or shape than theirs.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.swap(ref, 1, 10), ref[...]
+        (Array(2, dtype=int32), Array([ 1, 10,  3], dtype=int32))
     """
     ref, path, arrays = _resolved(_function_name, ref, idx)
     value = _checked_value("swap", ref, value, path, arrays)
@@ -458,12 +488,26 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
 
 
 def set(ref: Ref, idx: Any, value: Any) -> None:  # noqa: A001
-    """Writes the elements of a reference that an index selects."""
+    """Writes the elements of a reference that an index selects.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.set(ref, 1, 10)
+        >>> ref[...]
+        Array([ 1, 10,  3], dtype=int32)
+    """
     swap(ref, idx, value, "ref_set")
 
 
 def addupdate(ref: Ref, idx: Any, x: Any) -> None:
-    """Adds `x` to the elements of a reference that an index selects."""
+    """Adds `x` to the elements of a reference that an index selects.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2, 3]))
+        >>> jax.ref.addupdate(ref, 1, 10)
+        >>> ref[...]
+        Array([ 1, 12,  3], dtype=int32)
+    """
     ref, path, arrays = _resolved("ref_addupdate", ref, idx)
     x = _checked_value("addupdate", ref, x, path, arrays)
     addupdate_p.bind(ref, x, *arrays, path=path)

@@ -71,7 +71,17 @@ class Explanation(NamedTuple):
 
 
 class RecompileError(RuntimeError):
-    """Is raised if a function is traced more often than a `recompile_budget` allows; `explanation` has the reason."""
+    """Is raised if a function is traced more often than a `recompile_budget` allows; `explanation` has the reason.
+
+    Example:
+        >>> f = jax.jit(lambda x: x + 1)
+        >>> try:
+        ...     with minijax.recompile_budget(1):
+        ...         f(1), f(2.0)
+        ... except minijax.RecompileError as error:
+        ...     print(error)
+        recompile_budget: <lambda> at ... is traced 2 times, the budget is 1. ...
+    """
 
     def __init__(self, message: str, explanation: Explanation | None = None):
         super().__init__(message)

@@ -29,7 +29,13 @@ Schedule = Callable[[Step], float]
 
 
 class OptimizerState(NamedTuple):
-    """Holds the state's leaves by parameter, the parameters' tree, and the tree of each parameter's state."""
+    """Holds the state's leaves by parameter, the parameters' tree, and the tree of each parameter's state.
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.sgd(0.1)
+        >>> init({"w": 1.0, "b": 0.0}).tree_def
+        PyTreeDef({'b': *, 'w': *})
+    """
 
     packed_state: Any
     tree_def: Any
@@ -49,7 +55,14 @@ ParamsFn = Callable[[OptimizerState], Params]
 
 
 class Optimizer(NamedTuple):
-    """Groups the three functions of an optimizer."""
+    """Groups the three functions of an optimizer.
+
+    Example:
+        >>> optimizer = jax.example_libraries.optimizers.sgd(0.1)
+        >>> state = optimizer.update_fn(0, 1.0, optimizer.init_fn(3.0))
+        >>> print(optimizer.params_fn(state))
+        2.9
+    """
 
     init_fn: InitFn
     update_fn: UpdateFn
@@ -57,7 +70,16 @@ class Optimizer(NamedTuple):
 
 
 def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
-    """Makes an optimizer of trees from a maker of an optimizer of arrays, as a decorator."""
+    """Makes an optimizer of trees from a maker of an optimizer of arrays, as a decorator.
+
+    Example:
+        >>> @jax.example_libraries.optimizers.optimizer
+        ... def halve():
+        ...     return lambda x: x, lambda i, grad, x: x / 2, lambda x: x
+        >>> init, update, get_params = halve()
+        >>> get_params(update(0, {"w": 1.0}, init({"w": 8.0})))
+        {'w': 4.0}
+    """
 
     @functools.wraps(opt_maker)
     def tree_opt_maker(*args, **kwargs):
@@ -94,7 +116,14 @@ def optimizer(opt_maker: Callable) -> Callable[..., Optimizer]:
 
 
 class JoinPoint:
-    """Marks a leaf, in a tree like the parameters', that holds the state of one parameter."""
+    """Marks a leaf, in a tree like the parameters', that holds the state of one parameter.
+
+    Example:
+        >>> from minijax.example_libraries import optimizers
+        >>> init, _, _ = optimizers.momentum(0.1, 0.9)
+        >>> optimizers.unpack_optimizer_state(init({"w": 1.0}))["w"].subtree
+        (1.0, Array(0., dtype=float32, weak_type=True))
+    """
 
     def __init__(self, subtree: Any):
         self.subtree = subtree
@@ -191,7 +220,14 @@ def _descent(step_size: Any, mass: float, direction: Callable) -> tuple:
 
 @optimizer
 def sm3(step_size: Any, momentum: float = 0.9) -> tuple:
-    """Makes an optimizer by SM3 (Anil et al., 2019): Adagrad with one sum of squares for each index of each axis."""
+    """Makes an optimizer by SM3 (Anil et al., 2019): Adagrad with one sum of squares for each index of each axis.
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.sm3(0.5, momentum=0.0)
+        >>> get_params(update(0, jnp.full((2, 2), 4.0), init(jnp.ones((2, 2)))))
+        Array([[0.5, 0.5],
+               [0.5, 0.5]], dtype=float32)
+    """
     schedule = make_schedule(step_size)
 
     def init(x0):
@@ -215,7 +251,13 @@ def sm3(step_size: Any, momentum: float = 0.9) -> tuple:
 
 @optimizer
 def adagrad(step_size: Any, momentum: float = 0.9) -> tuple:
-    """Makes an optimizer by Adagrad (Duchi et al., 2011)."""
+    """Makes an optimizer by Adagrad (Duchi et al., 2011).
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.adagrad(0.5)
+        >>> print(get_params(update(0, 4.0, init(1.0))))
+        0.95
+    """
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -230,7 +272,13 @@ def adagrad(step_size: Any, momentum: float = 0.9) -> tuple:
 
 @optimizer
 def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> tuple:
-    """Makes an optimizer by RMSProp (Hinton, 2012)."""
+    """Makes an optimizer by RMSProp (Hinton, 2012).
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.rmsprop(0.5, gamma=0.75)
+        >>> print(get_params(update(0, 4.0, init(1.0))))
+        0.0
+    """
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -243,7 +291,13 @@ def rmsprop(step_size: Any, gamma: float = 0.9, eps: float = 1e-8) -> tuple:
 
 @optimizer
 def rmsprop_momentum(step_size: Any, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9) -> tuple:
-    """Makes an optimizer by RMSProp with momentum."""
+    """Makes an optimizer by RMSProp with momentum.
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.rmsprop_momentum(0.5, gamma=0.75)
+        >>> print(get_params(update(0, 4.0, init(1.0))))
+        0.0
+    """
     schedule = make_schedule(step_size)
 
     def update(i, g, state):
@@ -279,7 +333,13 @@ def adam(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) 
 
 @optimizer
 def adamax(step_size: Any, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> tuple:
-    """Makes an optimizer by AdaMax (Kingma & Ba, 2014)."""
+    """Makes an optimizer by AdaMax (Kingma & Ba, 2014).
+
+    Example:
+        >>> init, update, get_params = jax.example_libraries.optimizers.adamax(0.5)
+        >>> print(get_params(update(0, 4.0, init(1.0))))
+        0.500...
+    """
     schedule = make_schedule(step_size)
 
     def update(i, g, state):

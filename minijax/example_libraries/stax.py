@@ -11,6 +11,7 @@ from typing import Any
 
 import minijax.numpy as jnp
 from minijax import random
+from minijax.base.documentation import filled
 from minijax.base.faces import listing
 from minijax.base.util import named
 from minijax.higher.reduction import reduce_window
@@ -67,7 +68,7 @@ def Dense(out_dim: int, W_init: Callable = _weights, b_init: Callable = _bias) -
     return init_fun, apply_fun
 
 
-def _convolution(name: str, doc: str, shape_of: Callable, convolve: Callable) -> Callable:
+def _convolution(name: str, kind: str, size: int, shape_of: Callable, convolve: Callable) -> Callable:
     def layer(
         dimension_numbers: Sequence[str],
         out_chan: int,
@@ -77,6 +78,14 @@ def _convolution(name: str, doc: str, shape_of: Callable, convolve: Callable) ->
         W_init: Callable | None = None,
         b_init: Callable = _small,
     ) -> Layer:
+        """Makes a {kind} over axes in the order that `dimension_numbers` gives, and a bias.
+
+        Example:
+            >>> init, apply = jax.example_libraries.stax.{name}(("NHWC", "HWIO", "NHWC"), 4, (3, 3))
+            >>> shape, (weights, bias) = init(jax.random.key(0), (1, 8, 8, 2))
+            >>> shape, weights.shape
+            ((1, {size}, {size}, 4), (3, 3, 2, 4))
+        """
         strides = strides or (1,) * len(filter_shape)
         lhs_spec, rhs_spec, out_spec = dimension_numbers
         make_weights = W_init or glorot_normal(rhs_spec.index("I"), rhs_spec.index("O"))
@@ -97,14 +106,12 @@ def _convolution(name: str, doc: str, shape_of: Callable, convolve: Callable) ->
 
         return init_fun, apply_fun
 
-    return named(layer, name, f"{doc} over axes in the order that `dimension_numbers` gives, and a bias.")
+    return named(layer, name, filled(layer, dict(name=name, kind=kind, size=size)))
 
 
-GeneralConv = _convolution(
-    "GeneralConv", "Makes a convolution", conv.conv_general_shape_tuple, conv.conv_general_dilated
-)
+GeneralConv = _convolution("GeneralConv", "convolution", 6, conv.conv_general_shape_tuple, conv.conv_general_dilated)
 GeneralConvTranspose = _convolution(
-    "GeneralConvTranspose", "Makes a transposed convolution", conv.conv_transpose_shape_tuple, conv.conv_transpose
+    "GeneralConvTranspose", "transposed convolution", 10, conv.conv_transpose_shape_tuple, conv.conv_transpose
 )
 Conv = functools.partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 Conv1DTranspose = functools.partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
@@ -147,10 +154,17 @@ def BatchNorm(
     return init_fun, apply_fun
 
 
-def _pooling(name: str, doc: str, pool: Callable, rescale: bool = False) -> Callable:
+def _pooling(name: str, does: str, result: list, pool: Callable, rescale: bool = False) -> Callable:
     def layer(
         window_shape: Sequence[int], strides: Sequence[int] | None = None, padding: str = "VALID", spec: Any = None
     ) -> Layer:
+        """{does} over windows; `spec` gives the positions of batches (N) and channels (C).
+
+        Example:
+            >>> _, apply = jax.example_libraries.stax.{name}((2,))
+            >>> apply((), jnp.array([[[1.0], [5.0], [2.0]]])).ravel().tolist()
+            {result}
+        """
         strides = strides or (1,) * len(window_shape)
         at = [0, len(window_shape) + 1] if spec is None else sorted(spec.index(c) for c in "NC")
         sizes, steps = list(window_shape), list(strides)
@@ -174,16 +188,16 @@ def _pooling(name: str, doc: str, pool: Callable, rescale: bool = False) -> Call
 
         return init_fun, apply_fun
 
-    return named(layer, name, f"{doc} over windows; `spec` gives the positions of batches (N) and channels (C).")
+    return named(layer, name, filled(layer, dict(name=name, does=does, result=result)))
 
 
 def _window(start: float, combine: Callable) -> Callable:
     return lambda x, sizes, steps, padding: reduce_window(x, start, combine, sizes, steps, padding)
 
 
-MaxPool = _pooling("MaxPool", "Computes the maximum", _window(-math.inf, ops.max))
-SumPool = _pooling("SumPool", "Computes the sum", _window(0.0, ops.add))
-AvgPool = _pooling("AvgPool", "Computes the mean, without padding,", _window(0.0, ops.add), rescale=True)
+MaxPool = _pooling("MaxPool", "Computes the maximum", [5.0, 5.0], _window(-math.inf, ops.max))
+SumPool = _pooling("SumPool", "Computes the sum", [6.0, 7.0], _window(0.0, ops.add))
+AvgPool = _pooling("AvgPool", "Computes the mean, without padding,", [3.0, 3.5], _window(0.0, ops.add), rescale=True)
 
 
 def elementwise(fun: Callable, **fun_kwargs: Any) -> Layer:

@@ -82,7 +82,15 @@ def ravel_first_arg(f: Callable, unravel: Callable, debug_info: DebugInfo) -> Ca
 
 
 def interp_fit_dopri(y0: Any, y1: Any, k: Any, dt: Any) -> Any:
-    """Returns the coefficients, highest power first, of a polynomial in the fraction of the step."""
+    """Returns the coefficients, highest power first, of a polynomial in the fraction of the step.
+
+    Example:
+        >>> from minijax.experimental import ode
+        >>> zero, t0, t1 = jnp.zeros(1), jnp.float32(0), jnp.float32(1)
+        >>> y1, _, _, k = ode.runge_kutta_step(lambda y, t: 3 * t**2 + 0 * y, zero, zero, t0, t1)
+        >>> jnp.polyval(jnp.array(ode.interp_fit_dopri(zero, y1, k, t1)), 0.5).round(3)  # t**3
+        Array([0.125], dtype=float32)
+    """
     middle = jnp.array(_MIDDLE, y0.dtype)
     y_mid = y0 + dt.astype(y0.dtype) * _dot(middle, k)
     return jnp.asarray(fit_4th_order_polynomial(y0, y1, y_mid, k[0], k[-1], dt))
@@ -92,6 +100,11 @@ def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, d
     """Fits a polynomial to values at both ends and the midpoint, and to slopes (dy0, dy1) at the ends.
 
     Returns its coefficients in the fraction of the step, highest power first.
+
+    Example:
+        >>> y = [jnp.float32(y) for y in (0.0, 1.0, 1 / 16, 0.0, 4.0, 1.0)]  # those of t**4 in [0, 1]
+        >>> jnp.array(jax.experimental.ode.fit_4th_order_polynomial(*y))
+        Array([1., 0., 0., 0., 0.], dtype=float32)
     """
     dt = dt.astype(y0.dtype)
     a = -2.0 * dt * dy0 + 2.0 * dt * dy1 - 8.0 * y0 - 8.0 * y1 + 16.0 * y_mid
@@ -101,7 +114,13 @@ def fit_4th_order_polynomial(y0: Any, y1: Any, y_mid: Any, dy0: Any, dy1: Any, d
 
 
 def initial_step_size(fun: Callable, t0: Any, y0: Any, order: int, rtol: float, atol: float, f0: Any) -> Any:
-    """Chooses the first step size by the norms of the solution and its first two derivatives."""
+    """Chooses the first step size by the norms of the solution and its first two derivatives.
+
+    Example:
+        >>> step = jax.experimental.ode.initial_step_size
+        >>> print(step(lambda y, t: -y, 0.0, jnp.array([1.0]), 4, 1e-3, 1e-3, jnp.array([-1.0])))
+        0.114...
+    """
     y0, f0 = promote_dtypes_inexact(y0, f0)
     scale = atol + jnp.abs(y0) * rtol
     d0, d1 = jnp.linalg.norm(y0 / scale), jnp.linalg.norm(f0 / scale)
@@ -118,7 +137,14 @@ def _dot(a: Any, b: Any) -> Any:
 
 
 def runge_kutta_step(func: Callable, y0: Any, f0: Any, t0: Any, dt: Any) -> tuple:
-    """Returns the solution after a step, its slope there, an estimate of its error, and the slopes of all stages."""
+    """Returns the solution after a step, its slope there, an estimate of its error, and the slopes of all stages.
+
+    Example:
+        >>> step, y0 = jax.experimental.ode.runge_kutta_step, jnp.array([1.0])
+        >>> y1, f1, error, k = step(lambda y, t: -y, y0, -y0, jnp.float32(0.0), jnp.float32(0.1))
+        >>> print(y1, jnp.exp(-0.1))
+        [0.904...] 0.904...
+    """
     times, stages = jnp.array(_TIMES, dt.dtype), jnp.array(_STAGES, f0.dtype)
     solution, error = jnp.array(_SOLUTION, f0.dtype), jnp.array(_ERROR, f0.dtype)
 
@@ -161,7 +187,13 @@ def optimal_step_size(
     dfactor: float = 0.2,
     order: float = 5.0,
 ) -> Any:
-    """Returns the step size expected to meet the tolerance, from `dfactor` to `ifactor` times the last."""
+    """Returns the step size expected to meet the tolerance, from `dfactor` to `ifactor` times the last.
+
+    Example:
+        >>> step = jax.experimental.ode.optimal_step_size
+        >>> step(0.1, jnp.float32(1e-9)), step(0.1, jnp.float32(1.0))
+        (Array(1., dtype=float32), Array(0.09, dtype=float32))
+    """
     least = jnp.where(mean_error_ratio < 1, 1.0, dfactor)
     factor = jnp.minimum(ifactor, jnp.maximum(mean_error_ratio ** (-1.0 / order) * safety, least))
     return jnp.where(mean_error_ratio == 0, last_step * ifactor, last_step * factor)

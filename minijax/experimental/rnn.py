@@ -87,6 +87,13 @@ def unpack_lstm_weights(
     """Returns the weights of inputs and of states, and the biases of both, each by number of layer and direction.
 
     These are the operands of `lstm_ref`. Raises TypeError for a vector that is too short.
+
+    Example:
+        >>> from minijax.experimental import rnn
+        >>> weights = rnn.init_lstm_weight(jax.random.key(0), 3, 4, 1, False)
+        >>> input_weights, hidden_weights, _, _ = rnn.unpack_lstm_weights(weights, 3, 4, 1, False)
+        >>> input_weights[0].shape, hidden_weights[0].shape  # the four gates, one below the other
+        ((16, 3), (16, 4))
     """
     shapes = _shapes(input_size, hidden_size, num_layers, bidirectional)
     start, parts = 0, []
@@ -153,6 +160,15 @@ def lstm_ref(
     """Computes `lstm` by a scan over the steps, which has derivatives of any order; weights are unpacked.
 
     Raises NotImplementedError for a dropout other than 0, KeyError for missing weights.
+
+    Example:
+        >>> from minijax.experimental import rnn
+        >>> weights = rnn.init_lstm_weight(jax.random.key(0), 3, 4, 1, False)
+        >>> start, lengths = jnp.zeros((1, 2, 4)), jnp.array([5, 5])
+        >>> parts = rnn.unpack_lstm_weights(weights, 3, 4, 1, False)
+        >>> y, h, c = rnn.lstm_ref(jnp.ones((2, 5, 3)), start, start, *parts, lengths, 3, 4, 1, 0.0, False)
+        >>> y.shape, jnp.allclose(y[:, -1], h[0])
+        ((2, 5, 4), Array(True, dtype=bool))
     """
     _check_lengths(seq_lengths)
     if dropout != 0.0:

@@ -43,7 +43,12 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineShape:
-    """Describes a value: its shape and dtype."""
+    """Describes a value: its shape and dtype.
+
+    Example:
+        >>> jax.experimental.roofline.RooflineShape(shape=(2, 3), dtype=jnp.dtype("float32")).bytes
+        24
+    """
 
     shape: tuple[int, ...]
     dtype: Any
@@ -70,6 +75,11 @@ class RooflineResult:
     """Counts FLOPs, bytes sent and hops along each mesh axis, bytes read and written in memory, and peak bytes in use.
 
     `unfused_*` count every operation; the others only operations that are not fused with their neighbours.
+
+    Example:
+        >>> from minijax.experimental.roofline import RooflineResult
+        >>> (RooflineResult(flops=3) + RooflineResult(flops=4, hbm_bytes=8)).flops
+        7
     """
 
     flops: int = 0
@@ -408,7 +418,14 @@ def roofline_and_grad(
     pin_rhs_in_vmem: bool = False,
     print_jaxpr: bool = False,
 ) -> Callable[..., tuple[Any, RooflineResult, RooflineResult]]:
-    """Returns `roofline` with a third result for the pullback, with residuals and cotangents of dtype bfloat16."""
+    """Returns `roofline` with a third result for the pullback, with residuals and cotangents of dtype bfloat16.
+
+    Example:
+        >>> f = jax.experimental.roofline.roofline_and_grad(jnp.sin, jax.make_mesh((1,), ("i",)), jax.P(), jax.P())
+        >>> _, forward, backward = f(jax.ShapeDtypeStruct((4,), jnp.float32))
+        >>> forward.unfused_flops, backward.unfused_flops
+        (4, 4)
+    """
     pins = dict(pin_lhs_in_vmem=pin_lhs_in_vmem, pin_rhs_in_vmem=pin_rhs_in_vmem)
 
     def counted(*args):

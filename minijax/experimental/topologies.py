@@ -14,14 +14,24 @@ Device = client.Device
 
 
 class TopologyDescription:
-    """Holds the devices of a topology."""
+    """Holds the devices of a topology.
+
+    Example:
+        >>> jax.experimental.topologies.TopologyDescription(jax.devices()).devices == jax.devices()
+        True
+    """
 
     def __init__(self, devices: list[Any]):
         self.devices = devices
 
 
 def get_attached_topology(platform: str | None = None) -> TopologyDescription:
-    """Returns the attached devices of a platform. Raises RuntimeError for a platform without devices."""
+    """Returns the attached devices of a platform. Raises RuntimeError for a platform without devices.
+
+    Example:
+        >>> jax.experimental.topologies.get_attached_topology().devices[0].platform
+        'cpu'
+    """
     return TopologyDescription(client.devices(platform))
 
 
@@ -41,6 +51,12 @@ def make_mesh(
     *,
     contiguous_submeshes: bool = False,
 ) -> Mesh:
-    """Creates a mesh of the devices of a topology, in an order that suits their interconnect."""
+    """Creates a mesh of the devices of a topology, in an order that suits their interconnect.
+
+    Example:
+        >>> topology = jax.experimental.topologies.get_attached_topology()
+        >>> jax.experimental.topologies.make_mesh(topology, (len(topology.devices),), ("i",)).axis_names
+        ('i',)
+    """
     devices = mesh_utils.create_device_mesh(mesh_shape, list(topo.devices), contiguous_submeshes=contiguous_submeshes)
     return Mesh(devices, axis_names)

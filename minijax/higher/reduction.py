@@ -275,6 +275,10 @@ def reduce(
 
     `computation` takes two scalars (or trees of them) and must be associative. The initial value must be its neutral
     element. It may close over arrays. Raises NotImplementedError if it closes over tracers.
+
+    Example:
+        >>> jax.lax.reduce(jnp.array([[1, 5], [4, 2]]), 0, jax.lax.max, dimensions=(0,))
+        Array([4, 5], dtype=int32)
     """
     xs, inits, treedef = _flattened(operands, init_values)
     if not xs:
@@ -308,6 +312,10 @@ def reduce_window(
     Dilations put gaps between the elements of the operand and of the window; `padding` is "VALID", "SAME",
     "SAME_LOWER" or pairs, and holds `init_value`. Sums and extrema have derivatives, other computations only in
     forward mode. Raises TypeError for windows that do not fit the shape.
+
+    Example:
+        >>> jax.lax.reduce_window(jnp.array([1, 5, 2, 4]), 0, jax.lax.max, (2,), (1,), "VALID")
+        Array([5, 5, 4], dtype=int32)
     """
     xs, inits, treedef = _flattened(operand, init_value)
     if not xs:

@@ -19,7 +19,12 @@ from minijax.primitives.promote import promote_dtypes_inexact
 
 
 class ResizeMethod(enum.Enum):
-    """Names the ways in which an image is sampled between its elements."""
+    """Names the ways in which an image is sampled between its elements.
+
+    Example:
+        >>> jax.image.resize(jnp.array([0.0, 1.0]), (4,), jax.image.ResizeMethod.NEAREST)
+        Array([0., 0., 1., 1.], dtype=float32)
+    """
 
     NEAREST = 0
     LINEAR = 1

@@ -8,7 +8,14 @@ from minijax.interop.startup import present
 
 
 def install() -> None:
-    """Makes `import jax` and `import jax.X` give `minijax` and `minijax.X` from now on."""
+    """Makes `import jax` and `import jax.X` give `minijax` and `minijax.X` from now on.
+
+    Example:
+        >>> import subprocess, sys
+        >>> program = "import minijax; minijax.install(); import jax; print(jax is minijax)"
+        >>> print(subprocess.check_output([sys.executable, "-c", program], text=True))
+        True
+    """
     if any(isinstance(finder, AliasFinder) for finder in sys.meta_path):
         return
     loaded = [name for name, module in sys.modules.items() if is_under(name, ALIAS) and module is not None]

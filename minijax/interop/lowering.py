@@ -713,6 +713,11 @@ def build_ffi_lowering_function(
     Layouts are axes, the innermost first, a `Layout`, or None for row-major. `backend_config` maps names to MLIR
     attributes, or is a string for a target of an API version below 4. Raises ValueError for layouts that do not fit,
     and for attributes of an older target.
+
+    Example:
+        >>> rule = jax.ffi.build_ffi_lowering_function("my_target", has_side_effect=True)
+        >>> callable(rule)
+        True
     """
 
     def build(ctx: LoweringRuleContext, *operands: Any, **params: Any) -> Any:
@@ -752,6 +757,10 @@ def ffi_lowering(call_target_name: str, **options: Any) -> LoweringRule:
     """Returns a lowering rule that calls a target; the equation's parameters are its attributes.
 
     The options are those of `build_ffi_lowering_function`.
+
+    Example:
+        >>> callable(jax.ffi.ffi_lowering("my_target"))
+        True
     """
     build = build_ffi_lowering_function(call_target_name, **options)
 

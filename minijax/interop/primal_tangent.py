@@ -51,6 +51,10 @@ def primal_tangent_dtype(primal_dtype: Any, tangent_dtype: Any, name: str | None
     """Creates a dtype of numbers of `primal_dtype` whose tangents have `tangent_dtype`.
 
     `lax.convert_element_type` converts to and from it.
+
+    Example:
+        >>> jax.experimental.primal_tangent_dtype(jnp.int8, jnp.float32, name="quantized")
+        quantized
     """
     pair = np.dtype(primal_dtype), np.dtype(tangent_dtype)
     return PrimalTangentDType(*pair, name or f"PrimalTangentDType{{{'/'.join(map(dtypes.short_name, pair))}}}")

@@ -84,14 +84,24 @@ class OrderedIOEffect(Effect):
 
 
 class DebugEffect(Effect):
-    """Shows values to the user; it may happen each time that these values are computed."""
+    """Shows values to the user; it may happen each time that these values are computed.
+
+    Example:
+        >>> jax.make_jaxpr(lambda x: jax.debug.print("{}", x))(1.0).effects
+        frozenset({Debug})
+    """
 
     def __repr__(self):
         return "Debug"
 
 
 class OrderedDebugEffect(Effect):
-    """Shows values to the user, as `DebugEffect`, in the order of the program."""
+    """Shows values to the user, as `DebugEffect`, in the order of the program.
+
+    Example:
+        >>> jax.make_jaxpr(lambda x: jax.debug.print("{}", x, ordered=True))(1.0).effects
+        frozenset({OrderedDebug})
+    """
 
     def __repr__(self):
         return "OrderedDebug"

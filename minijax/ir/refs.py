@@ -13,6 +13,10 @@ class AbstractRef(AbstractValue):
     """Is the type of a reference to a value of type `inner_aval`; equal ones are one object.
 
     `memory_space` says where the value of a kernel's reference is; any object that can be hashed and printed.
+
+    Example:
+        >>> jax.typeof(jax.new_ref(jnp.ones(2))) is jax.ref.AbstractRef(jax.core.ShapedArray((2,), jnp.float32))
+        True
     """
 
     __slots__ = ("inner_aval", "memory_space", "__weakref__")
@@ -93,7 +97,14 @@ class _RefMeta(type):
 
 @known_as("jax._src.core.Ref")
 class Ref(metaclass=_RefMeta):
-    """Is a mutable array: `ref[...]` reads it, `ref[...] = x` writes it; `jax.new_ref` creates it."""
+    """Is a mutable array: `ref[...]` reads it, `ref[...] = x` writes it; `jax.new_ref` creates it.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.array([1, 2]))
+        >>> ref[0] += 10
+        >>> ref[...]
+        Array([11,  2], dtype=int32)
+    """
 
     __slots__ = ("_value", "_trace", "aval", "kind", "freed", "__weakref__")
     __hash__ = object.__hash__

@@ -99,6 +99,12 @@ class ManualAxisType(Immutable):
     """Describes over which manual mesh axes a value inside `shard_map` is varying, unreduced or reduced.
 
     Equal ones are one object. Raises ValueError for an axis over which the value varies and is unreduced or reduced.
+
+    Example:
+        >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+        >>> f = lambda x: print(jax.typeof(x).manual_axis_type)
+        >>> jax.shard_map(f, mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P())(jnp.ones(2))
+        ManualAxisType(varying=frozenset({'i'}), unreduced=frozenset(), reduced=frozenset())
     """
 
     __slots__ = ("varying", "unreduced", "reduced", "__weakref__")

@@ -15,7 +15,14 @@ from minijax.base.symbolic.dimension import SymbolicDim
 
 @dataclasses.dataclass(frozen=True)
 class Blocked:
-    """Cuts a dimension into blocks of `block_size` elements: the index map returns the number of the block."""
+    """Cuts a dimension into blocks of `block_size` elements: the index map returns the number of the block.
+
+    Example:
+        >>> spec, out = pl.BlockSpec((pl.Blocked(2),), lambda i: i), jax.ShapeDtypeStruct((4,), jnp.int32)
+        >>> kernel = lambda x, o: o.set(x[...] * pl.program_id(0))
+        >>> pl.pallas_call(kernel, out, grid=2, in_specs=[spec], out_specs=spec, interpret=True)(jnp.arange(4))
+        Array([0, 0, 2, 3], dtype=int32)
+    """
 
     block_size: int
 
@@ -25,7 +32,16 @@ class Blocked:
 
 @dataclasses.dataclass(frozen=True)
 class Squeezed:
-    """Takes one element of a dimension, which the kernel does not see; the index map returns its number."""
+    """Takes one element of a dimension, which the kernel does not see; the index map returns its number.
+
+    Example:
+        >>> row = pl.BlockSpec((pl.Squeezed(), 2), lambda i: (i, 0))
+        >>> kernel = lambda x, o: o.set(jnp.cumsum(x[...]))  # of rows, which have one axis
+        >>> out = jax.ShapeDtypeStruct((2, 2), jnp.int32)
+        >>> pl.pallas_call(kernel, out, grid=2, in_specs=[row], out_specs=row, interpret=True)(jnp.ones((2, 2), int))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,6 +49,13 @@ class Element:
     """Takes `block_size` elements of a dimension: the index map returns the number of the first one.
 
     `padding` is the number of elements by which the array is wider than it is stored, at the start and at the end.
+
+    Example:
+        >>> windows = pl.BlockSpec((pl.Element(2),), lambda i: i)  # [0, 1], [1, 2], [2, 3]
+        >>> sum_of = lambda x, o: o.set(x[...].sum(keepdims=True))
+        >>> out, one = jax.ShapeDtypeStruct((3,), jnp.int32), pl.BlockSpec((1,), lambda i: i)
+        >>> pl.pallas_call(sum_of, out, grid=3, in_specs=[windows], out_specs=one, interpret=True)(jnp.arange(4))
+        Array([1, 3, 5], dtype=int32)
     """
 
     block_size: int
@@ -44,7 +67,12 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """Takes a slice of at most `block_size` elements of a dimension: the index map returns a `pl.ds`."""
+    """Takes a slice of at most `block_size` elements of a dimension: the index map returns a `pl.ds`.
+
+    Example:
+        >>> pl.BoundedSlice(8)
+        BoundedSlice(8)
+    """
 
     block_size: int
 
@@ -72,7 +100,12 @@ def size_of(dim: BlockDim) -> int | None:
 
 
 class RevisitMode(enum.Enum):
-    """Says when a block of a result may be written again: in the next step only, or in any."""
+    """Says when a block of a result may be written again: in the next step only, or in any.
+
+    Example:
+        >>> pl.RevisitMode.ANY
+        <RevisitMode.ANY: 'any'>
+    """
 
     IMMEDIATE = "immediate"
     ANY = "any"
@@ -86,6 +119,10 @@ class Buffered:
       buffer_count: number of buffers: 1 waits for each copy, 2 copies the next block meanwhile.
       use_lookahead: whether blocks further ahead are copied as soon as a buffer is free.
       revisit: when a block of a result may be written again.
+
+    Example:
+        >>> pl.BlockSpec((8, 128), lambda i: (i, 0), pipeline_mode=pl.Buffered(3)).pipeline_mode
+        Buffered(buffer_count=3, use_lookahead=False, revisit=None)
     """
 
     buffer_count: int
@@ -104,6 +141,10 @@ class CostEstimate:
       remote_bytes_transferred: number of bytes that are sent to other devices.
 
     Raises ValueError if one is not an int.
+
+    Example:
+        >>> pl.CostEstimate(flops=2 * 8**3, transcendentals=0, bytes_accessed=3 * 8 * 8 * 4).bytes_accessed
+        768
     """
 
     flops: int

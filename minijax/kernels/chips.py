@@ -16,7 +16,12 @@ from minijax.run.clients.client import default_device
 
 
 class ChipVersion(enum.StrEnum):
-    """Names the versions of TPUs' chips."""
+    """Names the versions of TPUs' chips.
+
+    Example:
+        >>> pltpu.ChipVersion.TPU_V5E
+        <ChipVersion.TPU_V5E: 'v5e'>
+    """
 
     TPU_V2 = "v2"
     TPU_V3 = "v3"
@@ -87,6 +92,11 @@ class TpuInfo:
       fp8_ops_per_second: the same for floats of 8 bits.
       int4_ops_per_second: the same for int4.
       sparse_core: the SparseCores; None for a chip without them.
+
+    Example:
+        >>> info = pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5E, 1)
+        >>> info.num_sublanes, info.num_lanes
+        (8, 128)
     """
 
     chip_version: ChipVersion
@@ -195,6 +205,10 @@ def get_tpu_info_for_chip(chip_version: ChipVersion, num_tensor_cores_per_logica
       num_tensor_cores_per_logical_device: number of TensorCores of a device: 2 if both of a chip are one.
 
     Raises ValueError if cores of such chips cannot be one device.
+
+    Example:
+        >>> pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5E, 1).num_lanes
+        128
     """
     version, cores = ChipVersion(chip_version), num_tensor_cores_per_logical_device
     if cores != 1 and not version.supports_megacore:
@@ -256,7 +270,12 @@ def kind_info(device: Any) -> TpuInfo:
 
 
 def is_tpu_device() -> bool:
-    """Returns whether the device, as in `pltpu.get_tpu_info`, is a TPU."""
+    """Returns whether the device, as in `pltpu.get_tpu_info`, is a TPU.
+
+    Example:
+        >>> pltpu.is_tpu_device()
+        False
+    """
     return _device().device_kind in _KINDS
 
 

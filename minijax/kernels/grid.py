@@ -125,6 +125,12 @@ def num_programs(axis: int) -> Any:
       An int; an int32 scalar if the size is known only when the program runs.
 
     Raises ValueError for an axis that the grid does not have, AssertionError outside of a kernel.
+
+    Example:
+        >>> kernel = lambda o: o.set(jnp.full((1,), pl.num_programs(0)))
+        >>> out, one = jax.ShapeDtypeStruct((3,), jnp.int32), pl.BlockSpec((1,), lambda i: i)
+        >>> pl.pallas_call(kernel, out, grid=3, out_specs=one, interpret=True)()
+        Array([3, 3, 3], dtype=int32)
     """
     axis = int(axis)
     size = _current("num_programs").size(axis)

@@ -18,7 +18,12 @@ from minijax.ir.types import AbstractValue, ShapedArray
 
 @dataclasses.dataclass(frozen=True)
 class MemoryRef:
-    """Is the type of a reference in a memory space, as `pl.ANY(shape, dtype)` and `pltpu.VMEM(shape, dtype)` are."""
+    """Is the type of a reference in a memory space, as `pl.ANY(shape, dtype)` and `pltpu.VMEM(shape, dtype)` are.
+
+    Example:
+        >>> pltpu.VMEM((8, 128), jnp.float32)
+        MemoryRef(inner_aval=ShapedArray(float32[8,128]), memory_space=VMEM)
+    """
 
     inner_aval: Any
     memory_space: Any
@@ -122,11 +127,21 @@ class semaphore_dtype(dtypes.extended):
 
 
 class semaphore(semaphore_dtype):
-    """Is the kind of the dtypes of semaphores that count signals: use it in `issubdtype`."""
+    """Is the kind of the dtypes of semaphores that count signals: use it in `issubdtype`.
+
+    Example:
+        >>> jnp.issubdtype(pltpu.SemaphoreType.REGULAR.dtype, pl.semaphore)
+        True
+    """
 
 
 class dma_semaphore(semaphore_dtype):
-    """Is the kind of the dtypes of semaphores that copies signal: use it in `issubdtype`."""
+    """Is the kind of the dtypes of semaphores that copies signal: use it in `issubdtype`.
+
+    Example:
+        >>> jnp.issubdtype(pltpu.SemaphoreType.DMA.dtype, pltpu.dma_semaphore)
+        True
+    """
 
 
 class barrier_semaphore(semaphore_dtype):

@@ -39,6 +39,10 @@ class GridDimensionSemantics(enum.Enum):
       CORE_PARALLEL: divided among the cores.
       SUBCORE_PARALLEL: divided among the subcores of a SparseCore.
       ARBITRARY: one after the other.
+
+    Example:
+        >>> pltpu.CompilerParams(dimension_semantics=(pltpu.GridDimensionSemantics.PARALLEL,)).dimension_semantics
+        (<GridDimensionSemantics.PARALLEL: 'parallel'>,)
     """
 
     PARALLEL = "parallel"
@@ -51,7 +55,12 @@ PARALLEL, CORE_PARALLEL, SUBCORE_PARALLEL, ARBITRARY = GridDimensionSemantics
 
 
 class SideEffectType(enum.Enum):
-    """Says whether a kernel does more than its results tell, so that it must not be left out, or moved."""
+    """Says whether a kernel does more than its results tell, so that it must not be left out, or moved.
+
+    Example:
+        >>> pltpu.CompilerParams(has_side_effects=pltpu.SideEffectType.SIDE_EFFECTING).has_side_effects
+        <SideEffectType.SIDE_EFFECTING: 'side_effecting'>
+    """
 
     PURE = "pure"
     DATAFLOW_SIDE_EFFECTING = "dataflow_side_effecting"

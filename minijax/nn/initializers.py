@@ -11,6 +11,7 @@ import numpy as np
 import minijax.numpy as jnp
 from minijax import random
 from minijax.base import dtypes
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.faces import listing
 from minijax.base.util import named
@@ -30,7 +31,13 @@ Axes = int | Sequence[int]
 
 @runtime_checkable
 class Initializer(Protocol):
-    """Is the protocol of functions that make an array of a shape from a random key."""
+    """Is the protocol of functions that make an array of a shape from a random key.
+
+    Example:
+        >>> init = jax.nn.initializers.constant(0.5)
+        >>> init(jax.random.key(0), (2,))
+        Array([0.5, 0.5], dtype=float32)
+    """
 
     def __call__(self, key: Any, shape: Sequence[int], dtype: Any = None, out_sharding: Any = None) -> Any: ...
 
@@ -260,22 +267,33 @@ def variance_scaling(
     return init
 
 
-def _scaling(name: str, whose: str, scale: float, mode: str, distribution: str) -> Callable[..., Initializer]:
+def _scaling(
+    name: str, whose: str, scale: float, mode: str, distribution: str, deviation: float
+) -> Callable[..., Initializer]:
     def maker(
         in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike | None = None
     ) -> Initializer:
+        """Creates the {kind} initializer of {whose}: `variance_scaling({scale}, "{mode}", "{distribution}")`.
+
+        Example:
+            >>> init = jax.nn.initializers.{name}()
+            >>> f"{{init(jax.random.key(0), (400, 100)).std():.2f}}"  # the square root of {scale} / {fan}
+            '{deviation}'
+        """
         return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
 
-    how = f"`variance_scaling({scale}, {mode!r}, {distribution!r})`".replace("'", '"')
-    return named(maker, name, f"Creates the {name.rpartition('_')[2]} initializer of {whose}: {how}.")
+    doc = dict(name=name, whose=whose, scale=scale, mode=mode, distribution=distribution, deviation=deviation)
+    return named(
+        maker, name, filled(maker, doc | dict(kind=name.rpartition("_")[2], fan=400 if mode == "fan_in" else 250))
+    )
 
 
 _GLOROT, _LECUN, _HE = "Glorot & Bengio, 2010", "LeCun et al., 1998", "He et al., 2015"
-glorot_uniform = _scaling("glorot_uniform", _GLOROT, 1.0, "fan_avg", "uniform")
-glorot_normal = _scaling("glorot_normal", _GLOROT, 1.0, "fan_avg", "truncated_normal")
-lecun_uniform = _scaling("lecun_uniform", _LECUN, 1.0, "fan_in", "uniform")
-lecun_normal = _scaling("lecun_normal", _LECUN, 1.0, "fan_in", "truncated_normal")
-he_uniform = _scaling("he_uniform", _HE, 2.0, "fan_in", "uniform")
-he_normal = _scaling("he_normal", _HE, 2.0, "fan_in", "truncated_normal")
+glorot_uniform = _scaling("glorot_uniform", _GLOROT, 1.0, "fan_avg", "uniform", 0.06)
+glorot_normal = _scaling("glorot_normal", _GLOROT, 1.0, "fan_avg", "truncated_normal", 0.06)
+lecun_uniform = _scaling("lecun_uniform", _LECUN, 1.0, "fan_in", "uniform", 0.05)
+lecun_normal = _scaling("lecun_normal", _LECUN, 1.0, "fan_in", "truncated_normal", 0.05)
+he_uniform = _scaling("he_uniform", _HE, 2.0, "fan_in", "uniform", 0.07)
+he_normal = _scaling("he_normal", _HE, 2.0, "fan_in", "truncated_normal", 0.07)
 xavier_uniform, xavier_normal = glorot_uniform, glorot_normal
 kaiming_uniform, kaiming_normal = he_uniform, he_normal

@@ -66,6 +66,11 @@ def scaled_matmul(
 
     A scale applies to K / S elements. Raises ValueError for shapes that do not fit. Lowering raises
     NotImplementedError for any platform but CUDA.
+
+    Example:
+        >>> x, scales = jnp.ones((1, 8, 32), jnp.float8_e4m3fn), jnp.ones((1, 8, 1), jnp.float8_e8m0fnu)
+        >>> jax.eval_shape(jax.nn.scaled_matmul, x, x, scales, scales)
+        ShapeDtypeStruct(shape=(1, 8, 8), dtype=float32)
     """
     if not all(x.ndim == 3 for x in (lhs, rhs, lhs_scales, rhs_scales)):
         raise ValueError("scaled_matmul requires all inputs to be 3-dimensional arrays")
@@ -211,6 +216,13 @@ def scaled_dot_general(
     Contracted sizes are multiples of the block size, for gradients the other sizes too. `implementation` is
     ignored. Raises TypeError unless the preferred type is float32, bfloat16 or float16. Lowering raises
     NotImplementedError for any platform but CUDA.
+
+    Example:
+        >>> numbers = (((2,), (2,)), ((0,), (0,)))
+        >>> config = jax.nn.get_scaled_dot_general_config("mxfp8")
+        >>> f = lambda x, y: jax.nn.scaled_dot_general(x, y, numbers, configs=[config] * 3)
+        >>> jax.eval_shape(f, jnp.ones((1, 4, 32)), jnp.ones((1, 8, 32))).shape
+        (1, 4, 8)
     """
     if configs is None:
         return dot_general(lhs, rhs, dimension_numbers, preferred_element_type=preferred_element_type)

@@ -298,6 +298,10 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     `x` has the methods `__dlpack__` and `__dlpack_device__`. The memory is shared if it is on the same device and
     suitably aligned; `copy` true asks for a copy, and false makes it an error if one is needed. `device` is where the
     result is placed. A view must not be changed by its owner, as arrays are immutable.
+
+    Example:
+      >>> jnp.from_dlpack(np.arange(3, dtype=np.float32))
+      Array([0., 1., 2.], dtype=float32)
     """
     return transfer.from_dlpack(x, device, copy)
 

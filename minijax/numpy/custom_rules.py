@@ -133,6 +133,10 @@ def log1mexp(x: ArrayLike) -> Array:
     """log(1 - exp(-x)) for positive x, accurate near zero too.
 
     By M. Mächler, "Accurately computing log(1 - exp(-|a|))", 2012.
+
+    Example:
+      >>> print(jax.nn.log1mexp(1e-10), jnp.log(1 - jnp.exp(-1e-10)))
+      -23.025... -inf
     """
     return taking.where(x < log(2.0), log(-expm1(-x)), log1p(-exp(-x)))
 

@@ -20,6 +20,14 @@ def load(file: IO[bytes] | str | os.PathLike[Any], *args: Any, **kwargs: Any) ->
 
     An array of numbers is copied to the device; other objects, such as an `.npz` archive, are returned as NumPy reads
     them. Void elements of two bytes are read as bfloat16. Further arguments are those of `numpy.load`.
+
+    Example:
+      >>> import io
+      >>> file = io.BytesIO()
+      >>> jnp.save(file, jnp.array([1, 2]))
+      >>> _ = file.seek(0)
+      >>> jnp.load(file)
+      Array([1, 2], dtype=int32)
     """
     contents = np.load(file, *args, **kwargs)
     if not isinstance(contents, np.ndarray):
@@ -36,6 +44,10 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 
     `sep` is what separates them. `count` is how many to read, -1 for all. The dtype is by default the default floating
     dtype.
+
+    Example:
+      >>> jnp.fromstring("1, 2, 3", dtype=int, sep=",")
+      Array([1, 2, 3], dtype=int32)
     """
     return asarray(np.fromstring(string=string, dtype=dtype, count=count, sep=sep))
 
@@ -44,6 +56,13 @@ def fromfile(*args: Any, **kwargs: Any) -> Any:
     """Raises NotImplementedError, since a file may change between trace and run.
 
     Use `jnp.asarray(numpy.fromfile(...))`.
+
+    Example:
+      >>> import tempfile
+      >>> file = tempfile.NamedTemporaryFile()
+      >>> np.arange(3.0).tofile(file.name)
+      >>> jnp.asarray(np.fromfile(file.name))
+      Array([0., 1., 2.], dtype=float32)
     """
     raise NotImplementedError(_IMPURE.format("fromfile"))
 
@@ -52,6 +71,10 @@ def fromiter(*args: Any, **kwargs: Any) -> Any:
     """Raises NotImplementedError, since an iterator yields its items only once.
 
     Use `jnp.asarray(numpy.fromiter(...))`.
+
+    Example:
+      >>> jnp.asarray(np.fromiter(range(3), int))
+      Array([0, 1, 2], dtype=int32)
     """
     raise NotImplementedError(_IMPURE.format("fromiter"))
 
@@ -66,6 +89,10 @@ def get_printoptions() -> dict[str, Any]:
     """Returns the options with which arrays are printed, as a dict.
 
     They are NumPy's, which apply to arrays of this package too.
+
+    Example:
+      >>> jnp.get_printoptions()["precision"]
+      8
     """
     return np.get_printoptions()
 
@@ -74,6 +101,12 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     """Sets options with which arrays are printed.
 
     They are NumPy's, which apply to arrays of this package too. Arguments are those of `numpy.set_printoptions`.
+
+    Example:
+      >>> jnp.set_printoptions(precision=2)
+      >>> print(jnp.array([1 / 3]))
+      [0.33]
+      >>> jnp.set_printoptions(precision=8)
     """
     np.set_printoptions(*args, **kwargs)
 
@@ -82,5 +115,10 @@ def printoptions(*args: Any, **kwargs: Any) -> AbstractContextManager[Iterator]:
     """Sets options with which arrays are printed, within a `with` statement.
 
     They are NumPy's, which apply to arrays of this package too. Arguments are those of `numpy.set_printoptions`.
+
+    Example:
+      >>> with jnp.printoptions(precision=2):
+      ...     print(jnp.array([1 / 3]))
+      [0.33]
     """
     return np.printoptions(*args, **kwargs)

@@ -794,6 +794,10 @@ def bitwise_count(x: ArrayLike, /) -> Array:
     """Counts the bits that are set in the absolute value of each integer.
 
     The result is of dtype uint8.
+
+    Example:
+      >>> jnp.bitwise_count(jnp.array([0, 7, -8]))
+      Array([0, 3, 1], dtype=uint8)
     """
     return convert(lax.population_count(x if is_unsigned(x) else lax.abs(x)), np.dtype(np.uint8))
 

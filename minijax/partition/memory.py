@@ -7,7 +7,13 @@ from minijax.base.naming import known_as
 
 @known_as("jax._src.core.MemorySpace")
 class MemorySpace(enum.Enum):
-    """Names the memory spaces of values: that of their device, or of the host."""
+    """Names the memory spaces of values: that of their device, or of the host.
+
+    Example:
+        >>> x = jax.device_put(jnp.ones(2), jax.memory.Space.Host)
+        >>> x.sharding.memory_kind
+        'pinned_host'
+    """
 
     Device = 1
     Host = 2

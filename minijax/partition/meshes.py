@@ -27,6 +27,11 @@ class AxisType(enum.Enum):
 
     `Auto`: the compiler. `Explicit`: the types of arrays state it, and operations follow from them. `Manual`: the
     program, which is written for one device at a time, as inside `jax.shard_map`.
+
+    Example:
+        >>> explicit = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Explicit,))
+        >>> jax.typeof(jax.device_put(jnp.ones(2), jax.NamedSharding(explicit, jax.P("i"))))
+        ShapedArray(float32[2@i])
     """
 
     Auto = 1
@@ -225,7 +230,12 @@ def axes_of(partition: Any) -> tuple:
 @known_as("jax._src.mesh.AbstractDevice")
 @dataclasses.dataclass(frozen=True, slots=True)
 class AbstractDevice:
-    """Describes the kind of the devices of an abstract mesh: `device_kind`, `num_cores` and `platform`."""
+    """Describes the kind of the devices of an abstract mesh: `device_kind`, `num_cores` and `platform`.
+
+    Example:
+        >>> jax.sharding.AbstractMesh((2,), ("i",), abstract_device=jax.sharding.AbstractDevice("TPU v5", 2))
+        AbstractMesh('i': 2, axis_types=(Auto,), device_kind=TPU v5, num_cores=2, platform=None)
+    """
 
     device_kind: str
     num_cores: int | None
@@ -351,7 +361,13 @@ def mesh_for_specs() -> "Mesh | AbstractMesh | None":
 
 
 class use_abstract_mesh:  # noqa: N801
-    """Sets the abstract mesh of this thread in a `with` statement, to change types of axes in a part of a program."""
+    """Sets the abstract mesh of this thread in a `with` statement, to change types of axes in a part of a program.
+
+    Example:
+        >>> with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((2,), ("i",))):
+        ...     jax.sharding.get_abstract_mesh().shape
+        OrderedDict([('i', 2)])
+    """
 
     def __init__(self, mesh: "AbstractMesh"):
         if not isinstance(mesh, AbstractMesh):
@@ -421,6 +437,12 @@ class AbstractMesh(ByKey, BaseMesh):
     """Describes a mesh without devices: the names, sizes and types of its axes.
 
     Programs can be traced for it where devices are not known, for example inside `jax.shard_map`.
+
+    Example:
+        >>> mesh = jax.sharding.AbstractMesh((4,), ("i",))
+        >>> f = jax.shard_map(lambda x: x.sum(0, keepdims=True), mesh=mesh, in_specs=jax.P("i"), out_specs=jax.P("i"))
+        >>> jax.eval_shape(f, jax.ShapeDtypeStruct((8,), jnp.float32)).shape
+        (4,)
     """
 
     # Pickles of jax call only `__new__`, without arguments.

@@ -78,6 +78,10 @@ class Sharding:
 
     `shard_shape(shape)` returns the shape of a shard, `devices_indices_map(shape)` the part of each device, and
     `is_equivalent_to(other, ndim)` whether two shardings distribute arrays of a rank in the same way.
+
+    Example:
+        >>> isinstance(jnp.ones(2).sharding, jax.sharding.Sharding), jnp.ones(2).sharding.shard_shape((2,))
+        (True, (2,))
     """
 
     # Subclasses define `_device_assignment` (devices in order), `memory_kind` and `_positions`.
@@ -179,7 +183,13 @@ def _indices(sharding: Sharding, shape: tuple[int, ...]) -> list[tuple[Any, tupl
 
 @known_as("jax.sharding.SingleDeviceSharding")
 class SingleDeviceSharding(ByKey, Sharding):
-    """Places the whole array on one device, in the memory of `memory_kind` if that is given."""
+    """Places the whole array on one device, in the memory of `memory_kind` if that is given.
+
+    Example:
+        >>> sharding = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        >>> jax.device_put(np.ones(2), sharding).sharding == sharding
+        True
+    """
 
     __slots__ = ("_device", "_memory_kind")
 

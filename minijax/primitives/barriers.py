@@ -123,30 +123,69 @@ create_token_p, after_all_p = Tokens("create_token"), Tokens("after_all")
 
 
 def optimization_barrier(operand: Any, /) -> Any:
-    """Returns the tree `operand` unchanged; no array in it is used before all of them are computed."""
+    """Returns the tree `operand` unchanged; no array in it is used before all of them are computed.
+
+    Example:
+        >>> jax.make_jaxpr(jax.lax.optimization_barrier)((1.0, 2.0))
+        { lambda ; a:f32[] b:f32[]. let
+            c:f32[] d:f32[] = optimization_barrier a b
+          in (c, d) }
+    """
     leaves, treedef = tree.flatten(operand)
     return treedef.unflatten(optimization_barrier_p.bind(*leaves))
 
 
 def dce_sink(val: Any, *, prevent_mlir_dce: bool = False) -> None:
-    """Keeps a tree of values from minijax's dead code elimination; from XLA's too, if `prevent_mlir_dce`."""
+    """Keeps a tree of values from minijax's dead code elimination; from XLA's too, if `prevent_mlir_dce`.
+
+    Example:
+        >>> def f(x):
+        ...     jax.lax.dce_sink(jnp.sin(x))
+        ...     return x
+        >>> jax.jit(f).trace(1.0).jaxpr
+        { lambda ; a:f32[]. let
+            b:f32[] = sin a
+            dce_sink[prevent_mlir_dce=False] b
+          in (a,) }
+    """
     for leaf in tree.tree_leaves(val):
         typeof(leaf)
         dce_sink_p.bind(leaf, prevent_mlir_dce=prevent_mlir_dce)
 
 
 def create_token(_: Any = None) -> Any:
-    """Creates a token that waits for nothing."""
+    """Creates a token that waits for nothing.
+
+    Example:
+        >>> jax.eval_shape(jax.lax.create_token)
+        AbstractToken()
+    """
     return create_token_p.bind()
 
 
 def after_all(*operands: Any) -> Any:
-    """Creates a token that waits for all the given ones."""
+    """Creates a token that waits for all the given ones.
+
+    It has no effect but to order the operations that use tokens; `jax.lax.create_token` makes one.
+
+    Example:
+        >>> jax.make_jaxpr(lambda: jax.lax.after_all(jax.lax.create_token(), jax.lax.create_token()))()
+        { lambda ; . let
+            a:Tok = create_token
+            b:Tok = create_token
+            c:Tok = after_all a b
+          in (c,) }
+    """
     return after_all_p.bind(*operands)
 
 
 def stage(x: ArrayLike, /) -> Array:
-    """Returns `x` as an array; while a function is traced, as a value in its jaxpr."""
+    """Returns `x` as an array; while a function is traced, as a value in its jaxpr.
+
+    Example:
+        >>> jax.lax.stage(1.0), jax.jit(lambda x: isinstance(jax.lax.stage(1.0), jax.core.Tracer))(0)
+        (Array(1., dtype=float32, weak_type=True), Array(True, dtype=bool))
+    """
     return stage_p.bind(x)
 
 

@@ -84,5 +84,12 @@ bessel_i0e, bessel_i1e = map(unary, (bessel_i0e_p, bessel_i1e_p))
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Computes the Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. It is not differentiable."""
+    """Computes the Hurwitz zeta function: the sum of (n + q) ** -x over n >= 0. It is not differentiable.
+
+    Raises TypeError for other dtypes than floats, or if they differ.
+
+    Example:
+        >>> jax.lax.zeta(2.0, 1.0), jnp.pi**2 / 6
+        (Array(1.644..., dtype=float32, weak_type=True), 1.644...)
+    """
     return zeta_p.bind(x, q)

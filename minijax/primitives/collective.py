@@ -436,6 +436,10 @@ def axis_size(axis_name: Hashable) -> int:
     """Returns the size of a named axis, an int, or the product of the sizes of several.
 
     Raises NameError for a name that no axis has.
+
+    Example:
+        >>> jax.vmap(lambda x: x / jax.lax.axis_size("i"), axis_name="i")(jnp.array([1.0, 2.0]))
+        Array([0.5, 1. ], dtype=float32)
     """
     return size_of_axes(axis_name, "axis_size")
 
@@ -579,12 +583,26 @@ def pmean(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
 
 
 def pmax(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Computes the largest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments."""
+    """Computes the largest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments.
+
+    Raises NameError for a name that no axis has.
+
+    Example:
+        >>> jax.vmap(lambda x: jax.lax.pmax(x, "i"), axis_name="i")(jnp.array([10, 30, 20]))
+        Array([30, 30, 30], dtype=int32)
+    """
     return _reduce_all(pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(x: Any, axis_name: Any, *, axis_index_groups: Any = None) -> Any:
-    """Computes the smallest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments."""
+    """Computes the smallest value over a named axis, leaf by leaf; see `jax.lax.psum` for the arguments.
+
+    Raises NameError for a name that no axis has.
+
+    Example:
+        >>> jax.vmap(lambda x: jax.lax.pmin(x, "i"), axis_name="i")(jnp.array([10, 30, 20]))
+        Array([10, 10, 10], dtype=int32)
+    """
     return _reduce_all(pmin_p, x, axis_name, axis_index_groups)
 
 
@@ -598,7 +616,7 @@ def all_gather(
 
     They are stacked along a new array axis `axis`, or concatenated along it if `tiled`. Inside `shard_map` the result
     varies over the named axis; with `to="invarying"` its type does not vary, and with `to="reduced"` it is reduced, so
-    that its cotangent is unreduced.
+    that its cotangent is unreduced. Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: jax.lax.all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
@@ -625,6 +643,7 @@ def psum_scatter(
     """Sums over a named axis, then gives each member its chunk of the array axis `scatter_dimension`.
 
     Without `tiled`, that axis has the size of the named axis and is removed; with it, the axis is divided into chunks.
+    Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: jax.lax.psum_scatter(x, "i"), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
@@ -651,6 +670,12 @@ def all_to_all(
 
     Without `tiled`, `split_axis` has the size of the named axis and is removed, and the received chunks are stacked
     along a new axis; with it, axes are divided and concatenated. Raises ValueError if sizes do not fit.
+
+    Example:
+        >>> exchange = lambda x: jax.lax.all_to_all(x, "i", split_axis=0, concat_axis=0)
+        >>> jax.vmap(exchange, axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     groups = _check_groups(axis_index_groups)
     size = _group_size(axis_name, groups, "all_to_all")
@@ -683,6 +708,8 @@ def all_to_all(
 def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
     """Sends values along a named axis by (source, target) pairs; a member that receives nothing gets zeros.
 
+    Raises NameError for a name that no axis has.
+
     Example:
         >>> ring = [(0, 1), (1, 2), (2, 0)]
         >>> jax.vmap(lambda x: jax.lax.ppermute(x, "i", ring), axis_name="i")(jnp.array([1, 2, 3]))
@@ -696,19 +723,39 @@ def ppermute(x: Any, axis_name: Any, perm: Sequence[tuple[int, int]]) -> Any:
 
 
 def pshuffle(x: Any, axis_name: Any, perm: Sequence[int]) -> Any:
-    """Gives each member i of a named axis the value of member `perm[i]`. Raises ValueError for no permutation."""
+    """Gives each member i of a named axis the value of member `perm[i]`. Raises ValueError for no permutation.
+
+    Example:
+        >>> jax.vmap(lambda x: jax.lax.pshuffle(x, "i", [2, 0, 1]), axis_name="i")(jnp.array([10, 20, 30]))
+        Array([30, 10, 20], dtype=int32)
+    """
     if sorted(perm) != list(range(len(perm))):
         raise ValueError(f"pshuffle: `perm` does not represent a permutation: {perm}")
     return ppermute(x, axis_name, list(zip(perm, range(len(perm)), strict=True)))
 
 
 def pswapaxes(x: Any, axis_name: Any, axis: int, *, axis_index_groups: Any = None) -> Any:
-    """Swaps a named axis with the dimension `axis`, which must have the same size."""
+    """Swaps a named axis with the dimension `axis`, which must have the same size.
+
+    Raises NameError for a name that no axis has.
+
+    Example:
+        >>> jax.vmap(lambda x: jax.lax.pswapaxes(x, "i", 0), axis_name="i")(jnp.array([[1, 2], [3, 4]]))
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
 def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
-    """Sends the value of the member `source` of a named axis to all its members."""
+    """Sends the value of the member `source` of a named axis to all its members.
+
+    Raises NameError for a name that no axis has.
+
+    Example:
+        >>> jax.vmap(lambda x: jax.lax.pbroadcast(x, "i", 1), axis_name="i")(jnp.array([10, 20, 30]))
+        Array([20, 20, 20], dtype=int32)
+    """
     size_of_axes(axis_name, "pbroadcast")
 
     def one(leaf):
@@ -725,6 +772,8 @@ def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
 
 def axis_index(axis_name: Hashable) -> Array:
     """Returns the index of this member along a named axis; for several axes, the index in row-major order.
+
+    Raises NameError for a name that no axis has.
 
     Example:
         >>> jax.vmap(lambda x: x + jax.lax.axis_index("i"), axis_name="i")(jnp.zeros(3, int))

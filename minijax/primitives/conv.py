@@ -9,6 +9,7 @@ import numpy as np
 
 from minijax.base import dtypes
 from minijax.base.dims import as_index, stride_dim
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
@@ -38,6 +39,10 @@ class ConvDimensionNumbers(NamedTuple):
 
     `lhs_spec` and `out_spec` are the axes (batch, feature, *spatial), `rhs_spec` those of the kernel,
     (out, in, *spatial).
+
+    Example:
+        >>> jax.lax.conv_dimension_numbers((1, 8, 8, 3), (5, 5, 3, 4), ("NHWC", "HWIO", "NHWC"))
+        ConvDimensionNumbers(lhs_spec=(0, 3, 1, 2), rhs_spec=(3, 2, 0, 1), out_spec=(0, 3, 1, 2))
     """
 
     lhs_spec: Sequence[int]
@@ -317,6 +322,10 @@ def conv_general_permutations(dimension_numbers: Sequence[str]) -> tuple[Shape, 
     """Converts three strings like ("NHWC", "HWIO", "NHWC") to axis numbers as in `ConvDimensionNumbers`.
 
     Raises TypeError unless each string has its letters, N and C (I and O for the kernel), once.
+
+    Example:
+        >>> jax.lax.conv_general_permutations(("NHWC", "HWIO", "NHWC"))
+        ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     lhs, rhs, out = dimension_numbers
     for i, (spec, pair) in enumerate(zip((lhs, rhs, out), ("NC", "OI", "NC"), strict=True)):
@@ -342,7 +351,12 @@ def conv_dimension_numbers(
 ) -> ConvDimensionNumbers:
     """Converts strings, or None, to a `ConvDimensionNumbers` for arrays of the given shapes.
 
-    None means (batch, feature, *spatial), and (out, in, *spatial) for the kernel.
+    None means (batch, feature, *spatial), and (out, in, *spatial) for the kernel. Raises TypeError or ValueError for
+    other values.
+
+    Example:
+        >>> jax.lax.conv_dimension_numbers((1, 8, 3), (5, 3, 4), ("NWC", "WIO", "NWC"))
+        ConvDimensionNumbers(lhs_spec=(0, 2, 1), rhs_spec=(2, 1, 0), out_spec=(0, 2, 1))
     """
     if isinstance(dimension_numbers, ConvDimensionNumbers):
         return dimension_numbers
@@ -478,7 +492,13 @@ def conv(
 ) -> Array:
     """Computes a convolution without dilation and groups, with the axes in the default order.
 
-    See `jax.lax.conv_general_dilated` for the arguments. `padding` is a string.
+    See `jax.lax.conv_general_dilated` for the arguments. `padding` is a string. Raises TypeError or ValueError for
+    arrays that do not fit.
+
+    Example:
+        >>> x, kernel = jnp.array([[[1.0, 2.0, 3.0, 4.0]]]), jnp.array([[[1.0, 1.0]]])
+        >>> jax.lax.conv(x, kernel, window_strides=(1,), padding="VALID")
+        Array([[[3., 5., 7.]]], dtype=float32)
     """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, precision=precision, preferred_element_type=preferred_element_type
@@ -498,6 +518,11 @@ def conv_with_general_padding(
     """Computes a convolution without groups, with the axes in the default order.
 
     See `jax.lax.conv_general_dilated` for the arguments.
+
+    Example:
+        >>> x, kernel = jnp.array([[[1.0, 2.0, 3.0, 4.0]]]), jnp.array([[[1.0, 1.0]]])
+        >>> jax.lax.conv_with_general_padding(x, kernel, (1,), [(1, 0)], None, rhs_dilation=(2,))
+        Array([[[2., 4., 6.]]], dtype=float32)
     """
     types: Any = dict(precision=precision, preferred_element_type=preferred_element_type)
     return conv_general_dilated(lhs, rhs, window_strides, padding, lhs_dilation, rhs_dilation, **types)
@@ -574,6 +599,11 @@ def conv_general_dilated_patches(
     """Returns the patch of `lhs` under each window, flattened from (feature, *window) into the feature axis.
 
     The other arguments are those of `jax.lax.conv_general_dilated`.
+
+    Example:
+        >>> jax.lax.conv_general_dilated_patches(jnp.array([[[1.0, 2.0, 3.0, 4.0]]]), (2,), (1,), "VALID")
+        Array([[[1., 2., 3.],
+                [2., 3., 4.]]], dtype=float32)
     """
     aval, filter_shape = typeof(lhs), tuple(filter_shape)
     numbers = conv_dimension_numbers(aval.shape, (1, 1, *filter_shape), dimension_numbers)
@@ -602,6 +632,12 @@ def conv_general_dilated_local(
 
     The input feature axis of `rhs` holds (feature, *filter_shape) flattened, and the spatial axes of `rhs` are
     those of the result.
+
+    Example:
+        >>> x = jnp.array([[[1.0, 2.0, 3.0]]])
+        >>> kernels = jnp.array([[[1.0, 10.0], [1.0, 10.0]]])  # one column for each of the two positions
+        >>> jax.lax.conv_general_dilated_local(x, kernels, (1,), "VALID", filter_shape=(2,))
+        Array([[[ 3., 50.]]], dtype=float32)
     """
     how = dot.canonical_precision(precision)
     if how is not None and not (isinstance(how, tuple) and isinstance(how[0], dot.Precision)):
@@ -625,7 +661,12 @@ def conv_shape_tuple(
     pads: Padding,
     batch_group_count: int = 1,
 ) -> Shape:
-    """Returns the result shape of a convolution of arrays of these shapes, whose axes are in the default order."""
+    """Returns the result shape of a convolution of arrays of these shapes, whose axes are in the default order.
+
+    Example:
+        >>> jax.lax.conv_shape_tuple((1, 3, 8, 8), (4, 3, 5, 5), (1, 1), ((0, 0), (2, 2)))
+        (1, 4, 4, 8)
+    """
     if isinstance(pads, str):
         pads = padtype_to_pads(lhs_shape[2:], rhs_shape[2:], strides, pads)
     assert lhs_shape[0] % batch_group_count == 0, (
@@ -640,7 +681,7 @@ def _transposed_shape(lhs: Shape, rhs: Shape, strides: Sequence[int], padding: P
     return conv_result_shape(dilate_shape(lhs, strides), rhs, (1,) * len(rhs[2:]), padding)
 
 
-def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], operation: str) -> Callable[..., Shape]:
+def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], kind: str, size: int) -> Callable[..., Shape]:
     """Returns the function `name` of operand shapes; `shape_of` computes it for axes in the default order."""
 
     def shape_tuple(
@@ -650,16 +691,22 @@ def _shape_function(name: str, shape_of: Callable, modes: Sequence[str], operati
         padding: Padding,
         dimension_numbers: Sequence[str],
     ) -> Shape:
+        """Returns the shape of a {kind} of arrays of these shapes; strings name axes.
+
+        Example:
+            >>> jax.lax.{name}((1, 8, 8, 3), (5, 5, 3, 4), (2, 2), "SAME", ("NHWC", "HWIO", "NHWC"))
+            (1, {size}, {size}, 4)
+        """
         if isinstance(padding, str) and modes and padding not in modes:
             raise ValueError(f"{name}: Invalid padding mode: {padding}")
         lhs, rhs, out = conv_general_permutations(dimension_numbers)
         shape = shape_of(permuted(lhs_shape, lhs), permuted(rhs_shape, rhs), window_strides, padding)
         return permuted(shape, moving.inverse(out))
 
-    return named(shape_tuple, name, f"Returns the shape of a {operation} of arrays of these shapes; strings name axes.")
+    return named(shape_tuple, name, filled(shape_tuple, dict(name=name, kind=kind, size=size)))
 
 
-conv_general_shape_tuple = _shape_function("conv_general_shape_tuple", conv_shape_tuple, (), "convolution")
+conv_general_shape_tuple = _shape_function("conv_general_shape_tuple", conv_shape_tuple, (), "convolution", 4)
 conv_transpose_shape_tuple = _shape_function(
-    "conv_transpose_shape_tuple", _transposed_shape, ("SAME", "VALID"), "transposed convolution"
+    "conv_transpose_shape_tuple", _transposed_shape, ("SAME", "VALID"), "transposed convolution", 16
 )

@@ -79,12 +79,21 @@ fold_as(Folding.PLAIN, iota_p)
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """Returns the numbers from 0 up to `size`, which is not reached."""
+    """Returns the numbers from 0 up to `size`, which is not reached.
+
+    Raises TypeError for a size that is not an integer, or a dtype that is not numeric.
+
+    Example:
+        >>> jax.lax.iota(jnp.float32, 4)
+        Array([0., 1., 2., 3.], dtype=float32)
+    """
     return broadcasted_iota(dtype, (size,), 0)
 
 
 def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, out_sharding: Any = None) -> Array:
     """Returns an array with the numbers 0, 1, 2, ... along the axis `dimension`.
+
+    Raises ValueError for a dimension out of bounds.
 
     Example:
         >>> jax.lax.broadcasted_iota(jnp.int32, (2, 3), 1)
@@ -100,7 +109,13 @@ def broadcasted_iota(dtype: DTypeLike, shape: Sequence[int], dimension: int, *, 
 
 
 def empty(shape: Sequence[int], dtype: Any, *, out_sharding: Any = None) -> Any:
-    """Creates an array whose elements are unspecified."""
+    """Creates an array whose elements are unspecified.
+
+    Example:
+        >>> x = jax.lax.empty((2, 3), jnp.float32)
+        >>> x.shape, x.dtype
+        ((2, 3), dtype('float32'))
+    """
     shape = dims.shape_of(shape)
     return empty_p.bind(
         shape=shape, dtype=dtype, out_sharding=requested_sharding("lax.empty", out_sharding, len(shape))

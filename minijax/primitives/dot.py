@@ -77,6 +77,12 @@ class DotAlgorithm(NamedTuple):
     """Describes the algorithm of a product by the types in which it multiplies and accumulates.
 
     Pass it as `precision` to `jax.lax.dot_general`; the platform must support it.
+
+    Example:
+        >>> algorithm = jax.lax.DotAlgorithm(jnp.bfloat16, jnp.bfloat16, jnp.float32)
+        >>> product = jax.jit(lambda x: jax.lax.dot(x, x, precision=algorithm)).trace(jnp.ones((2, 2)))
+        >>> "lhs_precision_type = bf16" in product.lower(lowering_platforms=("tpu",)).as_text()
+        True
     """
 
     lhs_precision_type: Any
@@ -105,6 +111,10 @@ class DotAlgorithmPreset(_Named):
     """Names algorithms of products: the types of the operands and of the accumulator, and the number of products.
 
     Pass it as `precision` to `jax.lax.dot_general`; the platform must support it.
+
+    Example:
+        >>> float(jax.lax.dot(jnp.ones(3), jnp.ones(3), precision=jax.lax.DotAlgorithmPreset.F32_F32_F32))
+        3.0
     """
 
     DEFAULT = enum.auto()
@@ -565,6 +575,13 @@ def batch_matmul(lhs: Array, rhs: Array, precision: PrecisionLike = None) -> Arr
     """Computes the matrix products over the last two axes; the others are batch axes.
 
     Raises ValueError unless the ranks are equal, and 2 or more.
+
+    Example:
+        >>> x = jnp.array([[[1.0, 2.0]], [[3.0, 4.0]]])
+        >>> jax.lax.batch_matmul(x, x.transpose(0, 2, 1))
+        Array([[[ 5.]],
+        <BLANKLINE>
+               [[25.]]], dtype=float32)
     """
     left, right = typeof(lhs).ndim, typeof(rhs).ndim
     if left < 2 or right < 2:

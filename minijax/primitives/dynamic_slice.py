@@ -251,6 +251,8 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """Cuts a window out of an array along one axis, at a start that may be traced; see `jax.lax.dynamic_slice`.
 
+    Raises TypeError for a size beyond the axis, or a start that is not an integer.
+
     Example:
         >>> jax.lax.dynamic_slice_in_dim(jnp.arange(6).reshape(3, 2), 1, 2, axis=0)
         Array([[2, 3],
@@ -273,7 +275,14 @@ def dynamic_index_in_dim(
 ) -> Array:
     """Returns one slice of an array along an axis, at an index that may be traced.
 
-    An index out of bounds is clamped. With `keepdims`, the default, the axis remains, with size 1.
+    An index out of bounds is clamped. With `keepdims`, the default, the axis remains, with size 1. Raises TypeError for
+    an index that is not an integer.
+
+    Example:
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> jax.lax.dynamic_index_in_dim(x, 1, axis=1), jax.lax.dynamic_index_in_dim(x, 9, keepdims=False)
+        (Array([[2],
+               [4]], dtype=int32), Array([3, 4], dtype=int32))
     """
     out = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
     return out if keepdims else structural.squeeze(out, (axis,))
@@ -287,7 +296,14 @@ def dynamic_update_slice_in_dim(
     *,
     allow_negative_indices: bool = True,
 ) -> Array:
-    """Replaces a window of an array along one axis, at a start that may be traced; see `dynamic_update_slice`."""
+    """Replaces a window of an array along one axis, at a start that may be traced; see `dynamic_update_slice`.
+
+    Raises TypeError for an `update` of another dtype, or that does not fit.
+
+    Example:
+        >>> jax.lax.dynamic_update_slice_in_dim(jnp.zeros(5), jnp.array([1.0, 2.0]), 2, axis=0)
+        Array([0., 0., 1., 2., 0.], dtype=float32)
+    """
     axis, _ = structural.size_along("dynamic_update_slice_in_dim", operand, as_index(axis))
     starts = _starts_in_dim(operand, start_index, axis)
     return dynamic_update_slice(operand, update, starts, allow_negative_indices=allow_negative_indices)
@@ -296,7 +312,15 @@ def dynamic_update_slice_in_dim(
 def dynamic_update_index_in_dim(
     operand: Array | np.ndarray, update: ArrayLike, index: ArrayLike, axis: int, *, allow_negative_indices: bool = True
 ) -> Array:
-    """Replaces one slice of an array along an axis, at an index that may be traced; `update` may lack that axis."""
+    """Replaces one slice of an array along an axis, at an index that may be traced; `update` may lack that axis.
+
+    Raises TypeError for an `update` of another dtype, or that does not fit.
+
+    Example:
+        >>> jax.lax.dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.array([5.0, 6.0]), 1, axis=1)
+        Array([[0., 5., 0.],
+               [0., 6., 0.]], dtype=float32)
+    """
     ndim = typeof(operand).ndim
     if typeof(update).ndim != ndim:
         if typeof(update).ndim + 1 != ndim:

@@ -744,39 +744,87 @@ def rsqrt(x: ArrayLike, *, accuracy: Tolerance | AccuracyMode | None = None) -> 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike | None = None) -> Array:
     """Multiplies two arrays, element by element.
 
-    With `out_dtype`, they may differ in dtype, and are converted to it first.
+    With `out_dtype`, they may differ in dtype, and are converted to it first. Raises TypeError for operands that differ
+    in dtype without `out_dtype`, or in shape.
+
+    Example:
+        >>> jax.lax.mul(jnp.array([100], jnp.int8), jnp.array([100], jnp.int8), out_dtype=jnp.int32)
+        Array([10000], dtype=int32)
     """
     return mul_p.bind(x, y) if out_dtype is None else mul_p.bind(x, y, out_dtype=np.dtype(out_dtype))
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Computes the derivative of order `m` of `digamma` at `x`. `m` is a float and is not differentiated."""
+    """Computes the derivative of order `m` of `digamma` at `x`. `m` is a float and is not differentiated.
+
+    Raises TypeError for other dtypes than floats, or if they differ.
+
+    Example:
+        >>> jax.lax.polygamma(1.0, 1.0), jnp.pi**2 / 6
+        (Array(1.644..., dtype=float32, weak_type=True), 1.644...)
+    """
     return polygamma_p.bind(m, x)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Returns the next float after `x1` in the direction of `x2`, element by element."""
+    """Returns the next float after `x1` in the direction of `x2`, element by element.
+
+    Raises TypeError for other dtypes, or if they differ.
+
+    Example:
+        >>> jax.lax.nextafter(jnp.array([1.0]), jnp.array([2.0])) - 1
+        Array([1.1920929e-07], dtype=float32)
+    """
     return nextafter_p.bind(x1, x2)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Computes the upper half of the bits of the product of two integers, element by element."""
+    """Computes the upper half of the bits of the product of two integers, element by element.
+
+    Raises TypeError for other dtypes, or if they differ.
+
+    Example:
+        >>> jax.lax.mulhi(jnp.array([2**31 - 1]), jnp.array([8]))
+        Array([3], dtype=int32)
+    """
     check_kinds("mulhi", INT, typeof(x), typeof(y))
     return mulhi_p.bind(x, y)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
-    """Raises each element to the power `y`, a Python integer."""
+    """Raises each element to the power `y`, a Python integer.
+
+    A negative power needs floats. Raises TypeError for integers then.
+
+    Example:
+        >>> jax.lax.integer_pow(jnp.array([2, -3]), 3), jax.lax.integer_pow(jnp.array([2.0]), -2)
+        (Array([  8, -27], dtype=int32), Array([0.25], dtype=float32))
+    """
     return integer_pow_p.bind(x, y=y)
 
 
 def conj(x: ArrayLike) -> Array:
-    """Computes the complex conjugate of each element; the result is complex even for a real `x`."""
+    """Computes the complex conjugate of each element; the result is complex even for a real `x`.
+
+    Raises TypeError for a dtype that is neither a float's nor complex.
+
+    Example:
+        >>> jax.lax.conj(jnp.array([1 + 2j])), jax.lax.conj(jnp.array([1.0]))
+        (Array([1.-2.j], dtype=complex64), Array([1.+0.j], dtype=complex64))
+    """
     return conj_p.bind(x, input_dtype=typeof(x).dtype)
 
 
 def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
-    """Rounds to a float with fewer bits, in the same dtype. Raises ValueError for impossible numbers of bits."""
+    """Rounds to a float with fewer bits, in the same dtype. Raises ValueError for impossible numbers of bits.
+
+    `jax.numpy.finfo` has the numbers of bits of a dtype. The rounding stays, even where the compiler would drop a
+    conversion there and back.
+
+    Example:
+        >>> jax.lax.reduce_precision(jnp.array([1.01, 3.14159]), exponent_bits=8, mantissa_bits=7)
+        Array([1.007..., 3.140...], dtype=float32)
+    """
     exponent_bits, mantissa_bits = operator.index(exponent_bits), operator.index(mantissa_bits)
     if exponent_bits < 1 or mantissa_bits < 0:
         raise ValueError(
@@ -787,26 +835,51 @@ def reduce_precision(operand: float | ArrayLike, exponent_bits: int, mantissa_bi
 
 
 class RoundingMethod(enum.IntEnum):
-    """Says in which direction halves are rounded."""
+    """Says in which direction halves are rounded.
+
+    Example:
+        >>> halves = jnp.array([0.5, 1.5, 2.5])
+        >>> jax.lax.round(halves, jax.lax.RoundingMethod.TO_NEAREST_EVEN)
+        Array([0., 2., 2.], dtype=float32)
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
 
 
 def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Array:
-    """Rounds each element to an integer, in the same dtype; halves by default away from zero."""
+    """Rounds each element to an integer, in the same dtype; halves by default away from zero.
+
+    Raises TypeError for a dtype that is not a float's, ValueError for another `rounding_method`.
+
+    Example:
+        >>> jax.lax.round(jnp.array([-0.5, 0.5, 1.5]))
+        Array([-1.,  1.,  2.], dtype=float32)
+    """
     return round_p.bind(x, rounding_method=RoundingMethod(rounding_method))
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """Computes 1 / x of each element."""
+    """Computes 1 / x of each element.
+
+    Raises TypeError for integers.
+
+    Example:
+        >>> jax.lax.reciprocal(jnp.array([4.0, 0.0]))
+        Array([0.25,  inf], dtype=float32)
+    """
     return integer_pow(x, -1)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """Chooses elements of several arrays: `cases[which]`, element by element.
 
-    `which` is an int32 array of the shape of the cases, or a scalar; for two cases booleans serve, too.
+    `which` is an int32 array of the shape of the cases, or a scalar; for two cases booleans serve, too. Raises
+    TypeError for cases that differ in shape or dtype, or a `which` that does not fit them.
+
+    Example:
+        >>> jax.lax.select_n(jnp.array([0, 2, 1]), *jnp.array([[1, 2, 3], [10, 20, 30], [100, 200, 300]]))
+        Array([  1, 200,  30], dtype=int32)
     """
     return select_n_p.bind(which, *cases)
 
@@ -836,5 +909,13 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 
 
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
-    """Clamps the elements of `x` between `min` and `max`, which are scalars or have the shape of `x`."""
+    """Clamps the elements of `x` between `min` and `max`, which are scalars or have the shape of `x`.
+
+    All have one dtype. Where `min` is larger than `max`, the result is `max`. Raises TypeError for other shapes or
+    dtypes.
+
+    Example:
+        >>> jax.lax.clamp(0, jnp.array([-3, 2, 9]), 5)
+        Array([0, 2, 5], dtype=int32)
+    """
     return clamp_p.bind(min, x, max)

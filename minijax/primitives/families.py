@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -318,7 +319,12 @@ class Elementwise(SameShape):
 
 
 class AccuracyMode(enum.Enum):
-    """Says how accurate a function is where no `Tolerance` is given."""
+    """Says how accurate a function is where no `Tolerance` is given.
+
+    Example:
+        >>> print(jax.lax.exp(1.0, accuracy=jax.lax.AccuracyMode.DEFAULT))
+        2.718...
+    """
 
     HIGHEST = 1
     DEFAULT = 2
@@ -328,6 +334,10 @@ class Tolerance:
     """Describes the allowed error of a function's results: absolute, relative, or in units in the last place (ulps).
 
     Raises ValueError for negative numbers, and if all are zero.
+
+    Example:
+        >>> jax.lax.exp(0.0, accuracy=jax.lax.Tolerance(rtol=1e-3)).item()
+        1.0
     """
 
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0):
@@ -510,71 +520,194 @@ def binary(primitive: Primitive, name: str = "") -> Callable[[Any, Any], Any]:
 
 
 def _of_each(function: Callable, primitive: Primitive, name: str = "") -> Callable:
-    """Gives the function of an operation its name, and its sentence below as its docstring.
+    """Gives the function of an operation its name, and its sentence and example below in its docstring.
 
     abs: Computes the absolute value of each element; for a complex number its modulus, which is real.
+            >>> jax.lax.abs(jnp.array([-2.0, 3 + 4j]))
+            Array([2., 5.], dtype=float32)
     acos: Computes the inverse cosine of each element, in radians.
+            >>> jax.lax.acos(jnp.array([1.0, -1.0, 2.0]))
+            Array([0. , 3.141..., nan], dtype=float32)
     acosh: Computes the inverse hyperbolic cosine of each element.
+            >>> jax.lax.acosh(jnp.array([1.0, 2.0, 0.0]))
+            Array([0. , 1.316..., nan], dtype=float32)
     add: Adds two arrays, element by element.
+            >>> jax.lax.add(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
+            Array([[11, 21],
+                   [12, 22]], dtype=int32)
     asin: Computes the inverse sine of each element, in radians.
+            >>> jax.lax.asin(jnp.array([0.0, 1.0, 2.0]))
+            Array([0. , 1.570..., nan], dtype=float32)
     asinh: Computes the inverse hyperbolic sine of each element.
+            >>> jax.lax.asinh(jnp.array([-1.0, 0.0]))
+            Array([-0.881..., 0. ], dtype=float32)
     atan: Computes the inverse tangent of each element, in radians.
+            >>> jax.lax.atan(jnp.array([0.0, 1.0, jnp.inf]))
+            Array([0. , 0.785..., 1.570...], dtype=float32)
     atan2: Computes the angle of each point (y, x) given as `x`, `y` in this order: the inverse tangent of x / y.
+            >>> jax.lax.atan2(jnp.array([1.0, 1.0]), jnp.array([1.0, -1.0]))
+            Array([0.785..., 2.356...], dtype=float32)
     atanh: Computes the inverse hyperbolic tangent of each element.
+            >>> jax.lax.atanh(jnp.array([0.0, 0.5, 1.0]))
+            Array([0. , 0.549..., inf], dtype=float32)
     bessel_i0e: Computes the modified Bessel function of order 0 times exp(-abs(x)), for each element.
+            >>> jax.lax.bessel_i0e(jnp.array([1.0, 100.0]))
+            Array([0.465..., 0.039...], dtype=float32)
     bessel_i1e: Computes the modified Bessel function of order 1 times exp(-abs(x)), for each element.
+            >>> jax.lax.bessel_i1e(jnp.array([1.0, 100.0]))
+            Array([0.207..., 0.039...], dtype=float32)
     bitwise_and: Computes the bitwise and of two arrays of integers or booleans.
+            >>> jax.lax.bitwise_and(jnp.array([0b1100, 0b1010]), 0b0110)
+            Array([4, 2], dtype=int32)
     bitwise_not: Inverts the bits of integers, or negates booleans.
+            >>> jax.lax.bitwise_not(jnp.array([0, 5])), jax.lax.bitwise_not(jnp.array(True))
+            (Array([-1, -6], dtype=int32), Array(False, dtype=bool))
     bitwise_or: Computes the bitwise or of two arrays of integers or booleans.
+            >>> jax.lax.bitwise_or(jnp.array([0b1100, 0b1010]), 0b0001)
+            Array([13, 11], dtype=int32)
     bitwise_xor: Computes the bitwise exclusive or of two arrays of integers or booleans.
+            >>> jax.lax.bitwise_xor(jnp.array([0b1100, 0b1010]), 0b1010)
+            Array([6, 0], dtype=int32)
     cbrt: Computes the cube root of each element.
+            >>> jax.lax.cbrt(jnp.array([-8.0, 0.0]))
+            Array([-2.,  0.], dtype=float32)
     ceil: Rounds each element up to an integer, in the same floating-point dtype.
+            >>> jax.lax.ceil(jnp.array([-1.5, 1.5]))
+            Array([-1.,  2.], dtype=float32)
     clz: Counts the zeros before the first one in the bits of each integer.
+            >>> jax.lax.clz(jnp.array([0, 1, 255], jnp.uint8))
+            Array([8, 7, 0], dtype=uint8)
     complex: Makes complex numbers of real and imaginary parts.
+            >>> jax.lax.complex(jnp.array([1.0, 2.0]), jnp.array([0.0, -1.0]))
+            Array([1.+0.j, 2.-1.j], dtype=complex64)
     cos: Computes the cosine of each element, an angle in radians.
+            >>> jax.lax.cos(jnp.array([0.0, jnp.pi]))
+            Array([ 1., -1.], dtype=float32)
     cosh: Computes the hyperbolic cosine of each element.
+            >>> jax.lax.cosh(jnp.array([0.0, -1.0, 1.0]))
+            Array([1. , 1.543..., 1.543...], dtype=float32)
     digamma: Computes the digamma function of each element, the derivative of `lgamma`.
+            >>> jax.lax.digamma(jnp.array([1.0, 2.0]))
+            Array([-0.577..., 0.422...], dtype=float32)
     div: Divides two arrays, element by element; integers are divided towards zero.
+            >>> jax.lax.div(jnp.array([7, -7]), 2)
+            Array([ 3, -3], dtype=int32)
     eq: Compares two arrays, element by element: whether x equals y.
+            >>> jax.lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+            Array([ True, False], dtype=bool)
     erf: Computes the error function of each element.
+            >>> jax.lax.erf(jnp.array([-jnp.inf, 0.0, 1.0]))
+            Array([-1. , 0. , 0.842...], dtype=float32)
     erf_inv: Computes the inverse of the error function of each element.
+            >>> jax.lax.erf_inv(jnp.array([0.0, 0.5, 1.0]))
+            Array([0. , 0.476..., inf], dtype=float32)
     erfc: Computes 1 - erf(x) of each element, accurately for large x.
+            >>> print(jax.lax.erfc(5.0), 1 - jax.lax.erf(5.0))
+            1.53...e-12 0.0
     exp: Computes the exponential function of each element.
+            >>> jax.lax.exp(jnp.array([0.0, 1.0, -jnp.inf]))
+            Array([1. , 2.718..., 0. ], dtype=float32)
     exp2: Computes 2 to the power of each element.
+            >>> jax.lax.exp2(jnp.array([-1.0, 0.0, 3.0]))
+            Array([0.5, 1. , 8. ], dtype=float32)
     expm1: Computes exp(x) - 1 of each element, accurately near 0.
+            >>> print(jax.lax.expm1(1e-10), jax.lax.exp(1e-10) - 1)
+            1e-10 0.0
     floor: Rounds each element down to an integer, in the same floating-point dtype.
+            >>> jax.lax.floor(jnp.array([-1.5, 1.5]))
+            Array([-2.,  1.], dtype=float32)
     ge: Compares two arrays, element by element: whether x is greater than or equal to y.
+            >>> jax.lax.ge(jnp.array([1, 2, 3]), 2)
+            Array([False,  True,  True], dtype=bool)
     gt: Compares two arrays, element by element: whether x is greater than y.
+            >>> jax.lax.gt(jnp.array([1, 2, 3]), 2)
+            Array([False, False,  True], dtype=bool)
     imag: Returns the imaginary parts of complex numbers.
+            >>> jax.lax.imag(jnp.array([1 + 2j, 3 - 4j]))
+            Array([ 2., -4.], dtype=float32)
     is_finite: Tests each float: whether it is neither infinite nor NaN.
+            >>> jax.lax.is_finite(jnp.array([0.0, jnp.inf, jnp.nan]))
+            Array([ True, False, False], dtype=bool)
     le: Compares two arrays, element by element: whether x is less than or equal to y.
+            >>> jax.lax.le(jnp.array([1, 2, 3]), 2)
+            Array([ True,  True, False], dtype=bool)
     lgamma: Computes the logarithm of the absolute value of the gamma function of each element.
+            >>> jax.lax.lgamma(jnp.array([4.0, 100.0]))
+            Array([ 1.791..., 359.134...], dtype=float32)
     log: Computes the natural logarithm of each element.
+            >>> jax.lax.log(jnp.array([1.0, 0.0, -1.0]))
+            Array([  0., -inf,  nan], dtype=float32)
     log1p: Computes log(1 + x) of each element, accurately near 0.
+            >>> print(jax.lax.log1p(1e-10), jax.lax.log(1 + 1e-10))
+            1e-10 0.0
     logistic: Computes the logistic function 1 / (1 + exp(-x)) of each element.
+            >>> jax.lax.logistic(jnp.array([-jnp.inf, 0.0, jnp.inf]))
+            Array([0. , 0.5, 1. ], dtype=float32)
     lt: Compares two arrays, element by element: whether x is less than y.
+            >>> jax.lax.lt(jnp.array([1, 2, 3]), 2)
+            Array([ True, False, False], dtype=bool)
     max: Computes the larger of two arrays, element by element; NaN if either is NaN.
+            >>> jax.lax.max(jnp.array([1.0, 5.0, jnp.nan]), 3.0)
+            Array([ 3.,  5., nan], dtype=float32)
     min: Computes the smaller of two arrays, element by element; NaN if either is NaN.
+            >>> jax.lax.min(jnp.array([1.0, 5.0, jnp.nan]), 3.0)
+            Array([ 1.,  3., nan], dtype=float32)
     ne: Compares two arrays, element by element: whether x differs from y.
+            >>> jax.lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+            Array([False,  True], dtype=bool)
     neg: Negates each element.
+            >>> jax.lax.neg(jnp.array([1, -2])), jax.lax.neg(jnp.array([1], jnp.uint8))
+            (Array([-1,  2], dtype=int32), Array([255], dtype=uint8))
     population_count: Counts the ones in the bits of each integer.
+            >>> jax.lax.population_count(jnp.array([0, 0b1011, 255], jnp.uint8))
+            Array([0, 3, 8], dtype=uint8)
     pow: Raises x to the power y, element by element; y may be integers.
+            >>> jax.lax.pow(jnp.array([2.0, 4.0]), jnp.array([3.0, 0.5]))
+            Array([8., 2.], dtype=float32)
     real: Returns the real parts of complex numbers.
+            >>> jax.lax.real(jnp.array([1 + 2j, 3 - 4j]))
+            Array([1., 3.], dtype=float32)
     rem: Computes the remainder of x / y, element by element; it has the sign of x.
+            >>> jax.lax.rem(jnp.array([7, -7]), 3), jnp.remainder(jnp.array([7, -7]), 3)
+            (Array([ 1, -1], dtype=int32), Array([1, 2], dtype=int32))
     shift_left: Shifts the bits of x to the left by y, element by element; 0 from the width of the dtype on.
+            >>> jax.lax.shift_left(jnp.array([1, 3]), jnp.array([4, 32]))
+            Array([16,  0], dtype=int32)
     shift_right_arithmetic: Shifts the bits of x to the right by y, element by element, and repeats the sign bit.
+            >>> jax.lax.shift_right_arithmetic(jnp.array([8, -8]), 1)
+            Array([ 4, -4], dtype=int32)
     shift_right_logical: Shifts the bits of x to the right by y, element by element, and fills up with zeros.
+            >>> jax.lax.shift_right_logical(jnp.array([8, -8], jnp.int8), jnp.int8(1))
+            Array([  4, 124], dtype=int8)
     sign: Computes the sign of each element: -1, 0 or 1; for a complex number x / abs(x), or 0.
+            >>> jax.lax.sign(jnp.array([-2, 0, 5])), jax.lax.sign(jnp.array([3 + 4j]))
+            (Array([-1,  0,  1], dtype=int32), Array([0.6+0.8j], dtype=complex64))
     sin: Computes the sine of each element, an angle in radians.
+            >>> jax.lax.sin(jnp.array([0.0, jnp.pi / 2]))
+            Array([0., 1.], dtype=float32)
     sinh: Computes the hyperbolic sine of each element.
+            >>> jax.lax.sinh(jnp.array([0.0, -1.0, 1.0]))
+            Array([ 0. , -1.175..., 1.175...], dtype=float32)
     sqrt: Computes the square root of each element.
+            >>> jax.lax.sqrt(jnp.array([4.0, 0.0, -1.0])), jax.lax.sqrt(jnp.array([-1 + 0j]))
+            (Array([ 2.,  0., nan], dtype=float32), Array([0.+1.j], dtype=complex64))
     square: Multiplies each element by itself.
+            >>> jax.lax.square(jnp.array([-3, 5]))
+            Array([ 9, 25], dtype=int32)
     sub: Subtracts y from x, element by element.
+            >>> jax.lax.sub(jnp.array([[1], [2]]), jnp.array([[10, 20]]))
+            Array([[ -9, -19],
+                   [ -8, -18]], dtype=int32)
     tan: Computes the tangent of each element, an angle in radians.
+            >>> jax.lax.tan(jnp.array([0.0, jnp.pi / 4]))
+            Array([0., 1.], dtype=float32)
     tanh: Computes the hyperbolic tangent of each element.
+            >>> jax.lax.tanh(jnp.array([-jnp.inf, 0.0, 0.5]))
+            Array([-1. , 0. , 0.462...], dtype=float32)
     """
     name = name or primitive.name
-    return named(function, name, _SENTENCES.get(name, "") + (function.__doc__ or ""))
+    sentence, _, example = _SENTENCES.get(name, "").partition("\n")
+    return named(function, name, f"{sentence}{function.__doc__}\n        Example:\n{example}" if sentence else "")
 
 
-_SENTENCES = dict(line.strip().split(": ", 1) for line in (_of_each.__doc__ or "").splitlines() if ": " in line)
+_SENTENCES = dict(re.findall(r"^    (\w+): (.*\n(?: {12}.*\n)*)", _of_each.__doc__ or "", re.MULTILINE))

@@ -22,6 +22,11 @@ class GatherScatterMode(enum.Enum):
     `CLIP` moves them inside, `FILL_OR_DROP` reads a fill value and drops writes, `PROMISE_IN_BOUNDS` leaves the result
     unspecified, `ONE_HOT` gathers by a product with one-hot vectors. Functions accept the names in lower case:
     `"clip"`, `"fill"`, `"drop"`, `"promise_in_bounds"`, `"one_hot"`.
+
+    Example:
+        >>> x, far = jnp.array([10.0, 20.0]), jnp.array([1, 5])
+        >>> x.at[far].get(mode="clip"), x.at[far].get(mode="fill", fill_value=0)
+        (Array([20., 20.], dtype=float32), Array([20.,  0.], dtype=float32))
     """
 
     CLIP = 1
@@ -59,6 +64,13 @@ class GatherDimensionNumbers(NamedTuple):
     `offset_dims` are the axes of the result along which windows extend; `collapsed_slice_dims` the axes of the operand
     of size 1 in a window, which are dropped; `start_index_map` the operand's axis for each entry of an index vector.
     The batching axes of operand and indices belong together.
+
+    Example:
+        >>> columns = jax.lax.GatherDimensionNumbers((0,), (1,), (1,))  # a window is a column
+        >>> x = jnp.array([[1, 2, 3], [4, 5, 6]])
+        >>> jax.lax.gather(x, jnp.array([[2], [0]]), columns, (2, 1))
+        Array([[3, 1],
+               [6, 4]], dtype=int32)
     """
 
     offset_dims: tuple[int, ...]
@@ -75,6 +87,12 @@ class ScatterDimensionNumbers(NamedTuple):
     `update_window_dims` are the axes of the updates along which windows extend; `inserted_window_dims` the axes of the
     operand of size 1 in a window, which updates lack; `scatter_dims_to_operand_dims` the operand's axis for each entry
     of an index vector. The batching axes of operand and indices belong together.
+
+    Example:
+        >>> columns = jax.lax.ScatterDimensionNumbers((0,), (1,), (1,))  # a window is a column
+        >>> jax.lax.scatter(jnp.zeros((2, 3)), jnp.array([[2]]), jnp.array([[5.0], [6.0]]), columns)
+        Array([[0., 0., 5.],
+               [0., 0., 6.]], dtype=float32)
     """
 
     update_window_dims: Sequence[int]
@@ -247,7 +265,13 @@ _INT = int | np.integer
 @tree.register_pytree_node_class
 @dataclasses.dataclass
 class Slice:
-    """Selects `size` elements from `start`, which may be an array, with step `stride`."""
+    """Selects `size` elements from `start`, which may be an array, with step `stride`.
+
+    Example:
+        >>> x = jax.new_ref(jnp.arange(8))
+        >>> x[pl.Slice(1, 3, stride=2)]
+        Array([1, 3, 5], dtype=int32)
+    """
 
     start: Any
     size: Any
@@ -291,6 +315,11 @@ def dslice(start: int | Array | None, size: int | Array | None = None, stride: i
     """Creates an index of `size` elements from `start`, which may be an array, with step `stride`.
 
     With None for `start`, all elements; without `size`, the elements before `start`.
+
+    Example:
+        >>> ref = jax.new_ref(jnp.arange(5))
+        >>> ref[jax.ds(1, 3)]
+        Array([1, 2, 3], dtype=int32)
     """
     if start is None:
         return slice(None)

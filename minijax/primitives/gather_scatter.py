@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, dims, dtypes
+from minijax.base.documentation import filled
 from minijax.base.errors import ShardingTypeError
 from minijax.base.symbolic.dimension import is_int, min_dim
 from minijax.base.util import named
@@ -510,7 +511,7 @@ scatter_min_p = ScatterExtremum("scatter-min", elementwise.min_p)
 scatter_max_p = ScatterExtremum("scatter-max", elementwise.max_p)
 
 
-def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
+def _scatter_function(primitive: Scatter, name: str, does: str, result: list) -> Callable:
     def scatter(
         operand: ArrayLike,
         scatter_indices: ArrayLike,
@@ -521,7 +522,7 @@ def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
         unique_indices: bool = False,
         mode: _Mode = None,
     ) -> Array:
-        """at positions that index vectors give.
+        """{does} windows of an array at positions that index vectors give.
 
         This is XLA's operation, with all its freedom; `x.at[...]` is easier to use.
 
@@ -537,19 +538,25 @@ def _scatter_function(primitive: Scatter, name: str, does: str) -> Callable:
 
         Returns:
             An array of the shape and dtype of `operand`.
+
+        Example:
+            >>> numbers = jax.lax.ScatterDimensionNumbers((), (0,), (0,))  # a window is an element
+            >>> x, places = jnp.array([1, 2, 3]), jnp.array([[2], [0]])
+            >>> jax.lax.{name}(x, places, jnp.array([5, -1]), numbers).tolist()
+            {result}
         """
         flags: Any = dict(indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode)
         return primitive.write(operand, scatter_indices, updates, dimension_numbers, **flags)
 
-    return named(scatter, name, f"{does} windows of an array {scatter.__doc__ or ''}")
+    return named(scatter, name, filled(scatter, dict(name=name, does=does, result=result)))
 
 
-scatter = _scatter_function(scatter_p, "scatter", "Replaces")
-scatter_add = _scatter_function(scatter_add_p, "scatter_add", "Adds updates to")
-scatter_sub = _scatter_function(scatter_sub_p, "scatter_sub", "Subtracts updates from")
-scatter_mul = _scatter_function(scatter_mul_p, "scatter_mul", "Multiplies by updates")
-scatter_min = _scatter_function(scatter_min_p, "scatter_min", "Takes the minimum of updates and")
-scatter_max = _scatter_function(scatter_max_p, "scatter_max", "Takes the maximum of updates and")
+scatter = _scatter_function(scatter_p, "scatter", "Replaces", [-1, 2, 5])
+scatter_add = _scatter_function(scatter_add_p, "scatter_add", "Adds updates to", [0, 2, 8])
+scatter_sub = _scatter_function(scatter_sub_p, "scatter_sub", "Subtracts updates from", [2, 2, -2])
+scatter_mul = _scatter_function(scatter_mul_p, "scatter_mul", "Multiplies by updates", [-1, 2, 15])
+scatter_min = _scatter_function(scatter_min_p, "scatter_min", "Takes the minimum of updates and", [-1, 2, 3])
+scatter_max = _scatter_function(scatter_max_p, "scatter_max", "Takes the maximum of updates and", [1, 2, 5])
 
 
 def scatter_apply(
@@ -567,6 +574,12 @@ def scatter_apply(
 
     Raises NotImplementedError for a `func` that closes over traced values, TypeError over arrays, and ValueError if
     it does not return a scalar of the operand's dtype.
+
+    Example:
+        >>> numbers = jax.lax.ScatterDimensionNumbers((), (0,), (0,))  # a window is an element
+        >>> x, places = jnp.array([1.0, 4.0, 9.0]), jnp.array([[1], [2]])
+        >>> jax.lax.scatter_apply(x, places, jnp.sqrt, numbers, update_shape=(2,))
+        Array([1., 2., 3.], dtype=float32)
     """
     dtype = typeof(operand).dtype
     aval = ShapedArray((), dtype)

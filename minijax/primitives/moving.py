@@ -341,6 +341,11 @@ def broadcast_in_dim(
     """Wraps XLA's BroadcastInDim: operand axis i becomes axis `broadcast_dimensions[i]` of `shape`.
 
     Raises TypeError or ValueError if the sizes do not fit.
+
+    Example:
+        >>> jax.lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
+        Array([[1, 1, 1],
+               [2, 2, 2]], dtype=int32)
     """
     aval = typeof(operand)
     shape, axes = dims.canonical_shape(shape), tuple(broadcast_dimensions)
@@ -476,6 +481,14 @@ def reshape(
     """Wraps XLA's Reshape; `dimensions`, if given, permutes the operand's axes first.
 
     Raises TypeError if the number of elements would change.
+
+    Example:
+        >>> jax.lax.reshape(jnp.array([[1, 2, 3], [4, 5, 6]]), (3, 2))
+        Array([[1, 2],
+               [3, 4],
+               [5, 6]], dtype=int32)
+        >>> jax.lax.reshape(jnp.array([[1, 2, 3], [4, 5, 6]]), (6,), dimensions=(1, 0))
+        Array([1, 4, 2, 5, 3, 6], dtype=int32)
     """
     aval = typeof(operand)
     sizes = dims.shape_of(new_sizes)
@@ -506,7 +519,16 @@ def broadcast_as(x: Any, aval: ShapedArray, axes: Sequence[int]) -> Any:
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
-    """Wraps XLA's Transpose: result axis i is operand axis `permutation[i]`."""
+    """Wraps XLA's Transpose: result axis i is operand axis `permutation[i]`.
+
+    Raises TypeError unless `permutation` is one of the axes.
+
+    Example:
+        >>> jax.lax.transpose(jnp.array([[1, 2, 3], [4, 5, 6]]), (1, 0))
+        Array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int32)
+    """
     perm = tuple(int(p) for p in permutation)
     if perm == tuple(range(typeof(operand).ndim)) and isinstance(operand, Array):
         return operand
@@ -514,7 +536,15 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Inserts axes of size 1 at `dimensions` of the result."""
+    """Inserts axes of size 1 at `dimensions` of the result.
+
+    Raises ValueError for a number that is out of bounds or stands twice.
+
+    Example:
+        >>> jax.lax.expand_dims(jnp.array([1, 2]), (0, 2))
+        Array([[[1],
+                [2]]], dtype=int32)
+    """
     dimensions = tuple(dimensions)
     if not dimensions:
         return as_array_or_constant(array)

@@ -199,7 +199,14 @@ def _threefry4x32(*operands: Any) -> Sequence[_Value]:
 
 
 class RandomAlgorithm(enum.IntEnum):
-    """Names the generators of `rng_bit_generator`."""
+    """Names the generators of `rng_bit_generator`.
+
+    Example:
+        >>> key = jnp.zeros(4, jnp.uint32)
+        >>> key, bits = jax.lax.rng_bit_generator(key, (2,), algorithm=jax.lax.RandomAlgorithm.RNG_THREE_FRY)
+        >>> key, bits
+        (Array([0, 0, 1, 0], dtype=uint32), Array([1797259609, 2579123966], dtype=uint32))
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1
@@ -318,7 +325,21 @@ def rng_bit_generator(
     *,
     out_sharding: Any = None,
 ) -> tuple:
-    """Returns a new key and random bits from XLA's generator. The bits differ between platforms and versions."""
+    """Returns a new key and random bits from XLA's generator. The bits differ between platforms and versions.
+
+    Args:
+        key: The state: four uint32 numbers, or two uint64 numbers.
+        shape, dtype: Those of the bits; dtype is an unsigned integer dtype.
+        algorithm: A `jax.lax.RandomAlgorithm`.
+        out_sharding: The sharding of the bits over Explicit mesh axes.
+
+    Raises TypeError for a key that is neither, or another dtype.
+
+    Example:
+        >>> key, bits = jax.lax.rng_bit_generator(jnp.zeros(4, jnp.uint32), (2, 3))
+        >>> key.shape, bits.shape, bits.dtype
+        ((4,), (2, 3), dtype('uint32'))
+    """
     dtype = dtypes.check_and_canonicalize_user_dtype(dtype, "rng_bit_generator")
     shape = dims.shape_of(shape)
     requested = requested_sharding("rng_bit_generator", out_sharding, len(shape))
@@ -327,5 +348,11 @@ def rng_bit_generator(
 
 
 def rng_uniform(a: Any, b: Any, shape: Sequence[int]) -> Any:
-    """Draws numbers in [a, b) from XLA's stateful generator. For tests only, because calls are not reproducible."""
+    """Draws numbers in [a, b) from XLA's stateful generator. For tests only, because calls are not reproducible.
+
+    Example:
+        >>> x = jax.lax.rng_uniform(0.0, 1.0, (3,))
+        >>> x.shape, bool(jnp.all((0 <= x) & (x < 1)))
+        ((3,), True)
+    """
     return rng_uniform_p.bind(a, b, shape=dims.canonical_shape(shape))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.source import boundary
 from minijax.base.util import named
@@ -256,35 +257,49 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Any = N
 
     The axes are counted from the front and are removed. `out_sharding` is the sharding of the result over Explicit mesh
     axes. Raises TypeError for booleans, ValueError for an axis out of bounds.
+
+    Example:
+        >>> jax.lax.reduce_sum(jnp.array([[1, 2], [3, 4]]), axes=(0,))
+        Array([4, 6], dtype=int32)
     """
     check_kinds("reduce_sum", NUMBER, typeof(operand))
     requested = requested_sharding("reduce_sum", out_sharding, typeof(operand).ndim - len(axes))
     return reduce_sum_p.bind(operand, axes=_axes(axes), out_sharding=requested)
 
 
-def _reduction(primitive: Primitive, result: str) -> Callable[[Any, Sequence[int]], Any]:
+def _reduction(primitive: Primitive, result: str, example: list) -> Callable[[Any, Sequence[int]], Any]:
     def reduction(operand: ArrayLike, axes: Sequence[int]) -> Array:
-        """
+        """Computes the {result} along `axes`.
 
         The axes are counted from the front and are removed. Raises ValueError for an axis out of bounds.
+
+        Example:
+            >>> jax.lax.{name}(jnp.array([[5, 6], [3, 2]]), axes=(0,)).tolist()
+            {example}
         """
         return primitive.bind(operand, axes=_axes(axes))
 
-    return named(reduction, primitive.name, f"Computes the {result} along `axes`.{reduction.__doc__ or ''}")
+    doc = dict(name=primitive.name, result=result, example=example)
+    return named(reduction, primitive.name, filled(reduction, doc))
 
 
-reduce_prod = _reduction(reduce_prod_p, "product of the elements")
-reduce_max = _reduction(reduce_max_p, "largest element (of complex numbers, by parts)")
-reduce_min = _reduction(reduce_min_p, "smallest element (of complex numbers, by parts)")
-reduce_and = _reduction(reduce_and_p, "bitwise and of the integers or booleans")
-reduce_or = _reduction(reduce_or_p, "bitwise or of the integers or booleans")
-reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or of the integers or booleans")
+reduce_prod = _reduction(reduce_prod_p, "product of the elements", [15, 12])
+reduce_max = _reduction(reduce_max_p, "largest element (of complex numbers, by parts)", [5, 6])
+reduce_min = _reduction(reduce_min_p, "smallest element (of complex numbers, by parts)", [3, 2])
+reduce_and = _reduction(reduce_and_p, "bitwise and of the integers or booleans", [1, 2])
+reduce_or = _reduction(reduce_or_p, "bitwise or of the integers or booleans", [7, 6])
+reduce_xor = _reduction(reduce_xor_p, "bitwise exclusive or of the integers or booleans", [6, 4])
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Computes the index of the first largest element along `axis`, or of the first NaN.
 
-    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype.
+    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype. Raises TypeError for another
+    `index_dtype`, ValueError for an axis out of bounds or of size 0.
+
+    Example:
+        >>> jax.lax.argmax(jnp.array([[1, 7, 7], [9, 2, 3]]), axis=1, index_dtype=jnp.int32)
+        Array([1, 0], dtype=int32)
     """
     return _arg(argmax_p, operand, axis, index_dtype)
 
@@ -292,7 +307,12 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
     """Computes the index of the first smallest element along `axis`, or of the first NaN.
 
-    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype.
+    `axis` is counted from the front and is removed. `index_dtype` is an integer dtype. Raises TypeError for another
+    `index_dtype`, ValueError for an axis out of bounds or of size 0.
+
+    Example:
+        >>> jax.lax.argmin(jnp.array([[1, 7, 1], [9, 2, 3]]), axis=1, index_dtype=jnp.int32)
+        Array([0, 1], dtype=int32)
     """
     return _arg(argmin_p, operand, axis, index_dtype)
 

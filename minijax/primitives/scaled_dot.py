@@ -133,6 +133,11 @@ def scaled_dot(
     Along contracted axes a scale has fewer elements; each applies to a block of the operand. By default the last
     axis is contracted with the last but one, the others are batch axes, and the result is bfloat16.
     Raises TypeError for scales that do not fit. Not differentiable.
+
+    Example:
+        >>> x, scale = jnp.ones((1, 4)), jnp.array([[2.0, 10.0]])  # a scale for each half of the row
+        >>> jax.lax.scaled_dot(x, jnp.ones((4, 1)), lhs_scale=scale, preferred_element_type=jnp.float32)
+        Array([[24.]], dtype=float32)
     """
     left, right = typeof(lhs), typeof(rhs)
     if dimension_numbers is None:

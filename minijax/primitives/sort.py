@@ -200,6 +200,8 @@ def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool 
         is_stable: Whether the sort is stable, by default true.
         num_keys: The number of arrays that are compared, lexicographically.
 
+    Raises ValueError for a dimension out of bounds, TypeError or ValueError for arrays that differ in shape.
+
     Example:
         >>> jax.lax.sort((jnp.array([3, 1, 2]), jnp.array([30, 10, 20])))
         (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
@@ -216,7 +218,14 @@ def sort(operand: Array | Sequence[Array], dimension: int = -1, is_stable: bool 
 
 
 def sort_key_val(keys: Array, values: ArrayLike, dimension: int = -1, is_stable: bool = True) -> tuple[Array, Array]:
-    """Sorts `keys` in ascending order along an axis, and brings `values` into the same order. Returns both."""
+    """Sorts `keys` in ascending order along an axis, and brings `values` into the same order. Returns both.
+
+    Raises TypeError for arrays that differ in shape, ValueError for a dimension out of bounds.
+
+    Example:
+        >>> jax.lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30, 10, 20]))
+        (Array([1, 2, 3], dtype=int32), Array([10, 20, 30], dtype=int32))
+    """
     return sort((keys, cast("Array", values)), dimension, is_stable, num_keys=1)
 
 

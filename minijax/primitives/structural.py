@@ -488,7 +488,12 @@ fold_as(Folding.EXACT, concatenate_p, slice_at_p)
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Drops the axes `dimensions`; raises ValueError unless they are of size 1."""
+    """Drops the axes `dimensions`; raises ValueError unless they are of size 1.
+
+    Example:
+        >>> jax.lax.squeeze(jnp.array([[[1], [2]]]), (0, 2))
+        Array([1, 2], dtype=int32)
+    """
     aval = typeof(array)
     axes = tuple(dims.canonical_axis(d, aval.ndim) for d in dimensions)
     if len(set(axes)) != len(axes):
@@ -506,7 +511,15 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 def slice(
     operand: ArrayLike, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Array:
-    """Cuts a window with static bounds out of an array: elements from starts up to limits, by strides."""
+    """Cuts a window with static bounds out of an array: elements from starts up to limits, by strides.
+
+    Raises TypeError for bounds that do not fit the shape.
+
+    Example:
+        >>> jax.lax.slice(jnp.array([[1, 2, 3], [4, 5, 6]]), (0, 0), (2, 3), (1, 2))
+        Array([[1, 3],
+               [4, 6]], dtype=int32)
+    """
     starts, limits = (tuple(map(dims.canonical_dim, v)) for v in (start_indices, limit_indices))
     steps = None if strides is None else tuple(map(dims.canonical_dim, strides))
     return slice_p.bind(operand, start_indices=starts, limit_indices=limits, strides=steps)
@@ -523,7 +536,15 @@ def size_along(name: str, operand: Any, axis: int) -> tuple[int, int]:
 def slice_in_dim(
     operand: Array | np.ndarray, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
 ) -> Array:
-    """Slices along one axis; None and negative numbers as in Python's slices, but limits are not clamped."""
+    """Slices along one axis; None and negative numbers as in Python's slices, but limits are not clamped.
+
+    Raises TypeError for a limit beyond the axis, IndexError for an axis out of bounds.
+
+    Example:
+        >>> jax.lax.slice_in_dim(jnp.array([[1, 2, 3], [4, 5, 6]]), -2, None, axis=1)
+        Array([[2, 3],
+               [5, 6]], dtype=int32)
+    """
     axis, size = size_along("slice_in_dim", operand, int(axis))
     start, limit = (
         default if v is None else as_index(v) + (size if v < 0 else 0)
@@ -535,7 +556,12 @@ def slice_in_dim(
 
 
 def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdims: bool = True) -> Array:
-    """Returns one slice along an axis. Raises IndexError if `index` is out of bounds."""
+    """Returns one slice along an axis. Raises IndexError if `index` is out of bounds.
+
+    Example:
+        >>> jax.lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1, axis=1, keepdims=False)
+        Array([2, 4], dtype=int32)
+    """
     axis, size = size_along("index_in_dim", operand, int(axis))
     i = as_index(index)
     if not -size <= i < size:
@@ -546,13 +572,28 @@ def index_in_dim(operand: Array | np.ndarray, index: int, axis: int = 0, keepdim
 
 
 def pad(operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]) -> Array:
-    """Pads an array; `padding_config` has (before, after, between) for each axis, and negative padding removes."""
+    """Pads an array; `padding_config` has (before, after, between) for each axis, and negative padding removes.
+
+    Raises TypeError for a `padding_value` of another dtype, ValueError if `padding_config` does not fit.
+
+    Example:
+        >>> jax.lax.pad(jnp.array([1, 2, 3]), 0, [(2, 0, 1)]), jax.lax.pad(jnp.array([1, 2, 3]), 0, [(-1, 0, 0)])
+        (Array([0, 0, 1, 0, 2, 0, 3], dtype=int32), Array([2, 3], dtype=int32))
+    """
     config = tuple(tuple(map(as_index, edges)) for edges in padding_config)
     return pad_p.bind(operand, padding_value, padding_config=config)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
-    """Reverses the axes `dimensions` of an array."""
+    """Reverses the axes `dimensions` of an array.
+
+    Raises TypeError for an axis that is out of bounds or stands twice.
+
+    Example:
+        >>> jax.lax.rev(jnp.array([[1, 2], [3, 4]]), (1,))
+        Array([[2, 1],
+               [4, 3]], dtype=int32)
+    """
     return rev_p.bind(operand, dimensions=tuple(map(int, dimensions)))
 
 
@@ -560,7 +601,14 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
 
 
 def concatenate(operands: Array | Sequence[ArrayLike], dimension: int) -> Array:
-    """Joins arrays of one dtype along an axis; their other axes have equal sizes."""
+    """Joins arrays of one dtype along an axis; their other axes have equal sizes.
+
+    `jax.numpy.concatenate` promotes dtypes, too. Raises TypeError or ValueError for operands that do not fit.
+
+    Example:
+        >>> jax.lax.concatenate([jnp.array([1, 2]), jnp.array([3])], dimension=0)
+        Array([1, 2, 3], dtype=int32)
+    """
     if isinstance(operands, Array):
         operands = _rows(operands)
     if not len(operands):
@@ -578,7 +626,12 @@ def _rows(x: Array) -> list[Array]:
 
 
 def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[Array]:
-    """Splits into pieces of the given sizes along an axis. Raises ValueError unless the sizes add up."""
+    """Splits into pieces of the given sizes along an axis. Raises ValueError unless the sizes add up.
+
+    Example:
+        >>> jax.lax.split(jnp.array([1, 2, 3, 4]), (1, 3))
+        [Array([1], dtype=int32), Array([2, 3, 4], dtype=int32)]
+    """
     aval = typeof(operand)
     axis, sizes = dims.canonical_axis(axis, aval.ndim), dims.canonical_shape(sizes)
     if any(s < 0 for s in sizes):
@@ -591,7 +644,15 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> Sequence[A
 
 
 def stack(operands: Sequence, axis: int = 0) -> Array:
-    """Joins arrays of one shape and dtype along a new axis."""
+    """Joins arrays of one shape and dtype along a new axis.
+
+    Raises TypeError or ValueError for arrays that differ in shape or dtype.
+
+    Example:
+        >>> jax.lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
     operands = _rows(operands) if isinstance(operands, Array) else list(operands)
     if not operands:
         raise IndexError("stack: list index out of range, it needs at least one array")
@@ -599,12 +660,27 @@ def stack(operands: Sequence, axis: int = 0) -> Array:
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
-    """Splits into slices along an axis, and drops that axis."""
+    """Splits into slices along an axis, and drops that axis.
+
+    Raises ValueError for an axis out of bounds.
+
+    Example:
+        >>> jax.lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
+        (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
+    """
     return tuple(unstack_p.bind(x, axis=dims.canonical_axis(axis, typeof(x).ndim)))
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
-    """Repeats `operand` `reps[i]` times along axis i."""
+    """Repeats `operand` `reps[i]` times along axis i.
+
+    Raises TypeError unless `reps` has a number for each axis.
+
+    Example:
+        >>> jax.lax.tile(jnp.array([[1, 2]]), (2, 2))
+        Array([[1, 2, 1, 2],
+               [1, 2, 1, 2]], dtype=int32)
+    """
     return tile_p.bind(operand, reps=dims.canonical_shape(reps))
 
 
@@ -612,7 +688,16 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = None) -> Array:
-    """Broadcasts along new leading axes of the given sizes."""
+    """Broadcasts along new leading axes of the given sizes.
+
+    Raises TypeError for sizes that are not integers.
+
+    Example:
+        >>> jax.lax.broadcast(jnp.array([1, 2]), (3,))
+        Array([[1, 2],
+               [1, 2],
+               [1, 2]], dtype=int32)
+    """
     if not len(sizes) and isinstance(operand, Array):
         return operand
     shape = (*dims.canonical_shape(sizes), *typeof(operand).shape)
@@ -621,7 +706,12 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Any = N
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Adds leading axes of size 1, up to `rank` axes."""
+    """Adds leading axes of size 1, up to `rank` axes.
+
+    Example:
+        >>> jax.lax.broadcast_to_rank(jnp.array([1, 2]), 3)
+        Array([[[1, 2]]], dtype=int32)
+    """
     shape = typeof(x).shape
     new = rank - len(shape)
     if new <= 0:
@@ -631,7 +721,12 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
 
 
 def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
-    """Returns the shape to which shapes broadcast by NumPy's rules. Raises ValueError if they do not."""
+    """Returns the shape to which shapes broadcast by NumPy's rules. Raises ValueError if they do not.
+
+    Example:
+        >>> jax.lax.broadcast_shapes((3, 1), (4,))
+        (3, 4)
+    """
     known = [dims.canonical_shape(s) for s in shapes]
     rank = max(map(len, known))
     padded = [(1,) * (rank - len(s)) + s for s in known]
@@ -647,7 +742,13 @@ def broadcast_shapes(*shapes: Sequence[int]) -> _Shape:
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
-    """Broadcasts `arr` to the shape of `like_arr` by NumPy's rules. Raises ValueError if it does not fit."""
+    """Broadcasts `arr` to the shape of `like_arr` by NumPy's rules. Raises ValueError if it does not fit.
+
+    Example:
+        >>> jax.lax.broadcast_like(jnp.array([1, 2]), jnp.zeros((2, 2)))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
+    """
     have, shape = typeof(arr).shape, typeof(like_arr).shape
     if len(have) > len(shape):
         raise ValueError(f"broadcast_like: Cannot broadcast to shape with fewer dimensions: arr_shape={have} {shape=}")
@@ -666,7 +767,12 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
 
 def shape_as_value(shape: Sequence[int]) -> Any:
-    """Converts a shape to an array of int32."""
+    """Converts a shape to an array of int32.
+
+    Example:
+        >>> jax.lax.shape_as_value((2, 3))
+        array([2, 3], dtype=int32)
+    """
     if not len(shape):
         return moving.filled((0,), np.int32(0))
     if any(isinstance(n, SymbolicDim) for n in shape):
@@ -675,7 +781,15 @@ def shape_as_value(shape: Sequence[int]) -> Any:
 
 
 def collapse(operand: Array, start_dimension: int, stop_dimension: int | None = None) -> Array:
-    """Merges the axes from start up to stop into one. Raises ValueError if start is after stop."""
+    """Merges the axes from start up to stop into one. Raises ValueError if start is after stop.
+
+    Example:
+        >>> jax.lax.collapse(jnp.array([[[1], [2]], [[3], [4]]]), 0, 2)
+        Array([[1],
+               [2],
+               [3],
+               [4]], dtype=int32)
+    """
     shape = typeof(operand).shape
     start, stop, _ = _builtin_slice(start_dimension, stop_dimension).indices(len(shape))
     if start > stop:
@@ -691,7 +805,13 @@ _builtin_slice = type(np.s_[:])
 def full(
     shape: Sequence[int], fill_value: ArrayLike, dtype: DTypeLike | None = None, *, sharding: Sharding | None = None
 ) -> Array:
-    """Creates an array filled with one scalar. Raises TypeError for a value that is not a scalar."""
+    """Creates an array filled with one scalar. Raises TypeError for a value that is not a scalar.
+
+    Example:
+        >>> jax.lax.full((2, 3), 7), jax.lax.full((2,), 7, jnp.float32)
+        (Array([[7, 7, 7],
+               [7, 7, 7]], dtype=int32, weak_type=True), Array([7., 7.], dtype=float32))
+    """
     aval = typeof(fill_value)
     if aval.shape:
         raise TypeError(f"full: fill_value must be a scalar, got shape {aval.shape}")
@@ -756,7 +876,14 @@ def full_like(
     shape: Sequence[int] | None = None,
     sharding: Sharding | None = None,
 ) -> Array:
-    """Creates an array filled with one value; shape, dtype and weak type default to those of `x`."""
+    """Creates an array filled with one value; shape, dtype and weak type default to those of `x`.
+
+    Raises TypeError for a value that is not a scalar.
+
+    Example:
+        >>> jax.lax.full_like(jnp.array([1.0, 2.0]), 7)
+        Array([7., 7.], dtype=float32)
+    """
     aval = aval_like(x)
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")

@@ -242,6 +242,13 @@ def pcast(x: Any, axis_name: Any, *, to: str) -> Any:
 
     The casts are from invarying to varying or reduced, from reduced to varying, and from varying to unreduced. Raises
     ValueError for other casts, TypeError for a set of names.
+
+    Example:
+        >>> mesh = jax.make_mesh((1,), ("i",), axis_types=(jax.sharding.AxisType.Explicit,))
+        >>> print_type = lambda x: print(jax.typeof(x), jax.typeof(jax.lax.pcast(x, "i", to="varying")))
+        >>> f = jax.shard_map(print_type, mesh=mesh, in_specs=jax.P(), out_specs=None)
+        >>> _ = jax.eval_shape(f, jnp.ones(2))
+        float32[2] float32[2]{V:i}
     """
     if isinstance(axis_name, set | frozenset):
         raise TypeError(f"pcast: axis_name={axis_name} must be a tuple or a str: the names have an order")

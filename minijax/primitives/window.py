@@ -109,6 +109,10 @@ def padtype_to_pads(
 
     "SAME" gives as many windows as strides fit into the axis, and puts an odd element of padding at the end,
     "SAME_LOWER" at the start. Raises TypeError for a value that is not a string, RuntimeError for other strings.
+
+    Example:
+        >>> jax.lax.padtype_to_pads((10,), (4,), (2,), "SAME"), jax.lax.padtype_to_pads((10,), (4,), (2,), "VALID")
+        ([(1, 1)], [(0, 0)])
     """
     if not isinstance(padding, str):
         raise TypeError(f"padtype_to_pads: Unknown padding type: {padding}.")
@@ -136,7 +140,12 @@ def reduce_window_shape_tuple(
     base_dilation: Sequence[int] | None = None,
     window_dilation: Sequence[int] | None = None,
 ) -> tuple[int, ...]:
-    """Returns the number of windows along each axis. Raises TypeError for dilations that are not positive."""
+    """Returns the number of windows along each axis. Raises TypeError for dilations that are not positive.
+
+    Example:
+        >>> jax.lax.reduce_window_shape_tuple((10,), (3,), (2,), [(0, 0)])
+        (4,)
+    """
     sizes = dilated(operand_shape, base_dilation), dilated(window_dimensions, window_dilation)
     axes = zip(*sizes, window_strides, padding, strict=True)
     counts: list[Any] = [stride_dim(low + n + high, window, stride) for n, window, stride, (low, high) in axes]

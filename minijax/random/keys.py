@@ -161,7 +161,12 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
 
 
 def key_dtype(impl_spec: Any = None) -> dtypes.KeyType:
-    """Returns the dtype of the typed keys of a generator, by default of the configured one."""
+    """Returns the dtype of the typed keys of a generator, by default of the configured one.
+
+    Example:
+        >>> jax.random.key_dtype("rbg") == jax.random.key(0, impl="rbg").dtype
+        True
+    """
     return dtypes.KeyType(resolve_impl(impl_spec))
 
 

@@ -72,7 +72,12 @@ def as_ranked(x: Any, ndim: int) -> Any:
 
 @takes_key
 def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None) -> Array:
-    """Draws uniform random bits, as unsigned integers. Raises ValueError for another dtype."""
+    """Draws uniform random bits, as unsigned integers. Raises ValueError for another dtype.
+
+    Example:
+        >>> jax.random.bits(jax.random.key(0), (2,), jnp.uint8)
+        Array([167, 146], dtype=uint8)
+    """
     requested = dtypes.default_uint_dtype() if dtype is None else dtype
     dtype = dtypes.check_and_canonicalize_user_dtype(requested, "bits")
     if not dtypes.issubdtype(dtype, np.unsignedinteger):

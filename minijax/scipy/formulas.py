@@ -51,20 +51,22 @@ def _operand(x: Any) -> Any:
 # ---- functions computed from others -----------------------------------------------------------------
 
 
-def exp_of(logarithm: Callable[P, Array]) -> Callable[P, Array]:
-    """The function `f` whose logarithm is this function, named `logf`."""
-    return _composed(lax.exp, logarithm, logarithm.__name__.removeprefix("log"))
+def exp_of(logarithm: Callable[P, Array], shown: str) -> Callable[P, Array]:
+    """The function `f` whose logarithm is this function, named `logf`; its docstring shows its value at the example."""
+    return _composed(lax.exp, logarithm, logarithm.__name__.removeprefix("log"), shown)
 
 
-def log_of(function: Callable[P, Array]) -> Callable[P, Array]:
-    """The logarithm of a function `f`, named `logf`."""
-    return _composed(lax.log, function, f"log{function.__name__}")
+def log_of(function: Callable[P, Array], shown: str) -> Callable[P, Array]:
+    """The logarithm of a function `f`, named `logf`; its docstring shows its value at the example."""
+    return _composed(lax.log, function, f"log{function.__name__}", shown)
 
 
-def _composed(outer: Callable[[Array], Array], inner: Callable[P, Array], name: str) -> Callable[P, Array]:
+def _composed(outer: Callable[[Array], Array], inner: Callable[P, Array], name: str, shown: str) -> Callable[P, Array]:
     # "Computes the density ..." and "Computes the logarithm of the density ...".
     have, wanted = (" the logarithm of the ", " the ") if outer is lax.exp else (" the ", " the logarithm of the ")
-    doc = inner.__doc__ and inner.__doc__.replace(have, wanted, 1).partition("\n\n    Example:")[0]
+    text, mark, example = (inner.__doc__ or "").replace(have, wanted, 1).partition(">>> ")
+    call = example.partition("\n")[0].partition(".round(")[0].replace(f".{inner.__name__}(", f".{name}(")
+    doc = f"{text}{mark}print({call}.round(3))\n      {shown}" if example else None
     # The code of `inner` under the new name, which Python shows in errors about arguments.
     code = named(FunctionType(inner.__code__, inner.__globals__, name, inner.__defaults__), name, doc)
     code.__annotations__ = inner.__annotations__

@@ -68,7 +68,12 @@ class SaveableType:
 
 
 class Offloadable(NamedTuple):
-    """Is returned by a policy for results that may be offloaded from the memory kind `src` to `dst`."""
+    """Is returned by a policy for results that may be offloaded from the memory kind `src` to `dst`.
+
+    Example:
+        >>> jax.ad_checkpoint.Offloadable(src="device", dst="pinned_host")
+        Offloadable(src='device', dst='pinned_host')
+    """
 
     src: Any
     dst: Any

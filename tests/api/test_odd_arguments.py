@@ -1,11 +1,11 @@
 """Arguments that are not arrays, where jax accepts them: types, tokens, and any object that vmap does not map."""
 
-import inspect
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from compare import canonical, ours, same, theirs
+from given import given
 
 pytestmark = pytest.mark.oracle
 
@@ -15,8 +15,7 @@ X = np.arange(6.0, dtype="float32").reshape(2, 3)
 
 def called(jax, call, **more):
     """The result of `call`, whose parameters name modules of jax and the values in `more`."""
-    given = {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, **more}
-    return call(**{name: given[name] for name in inspect.signature(call).parameters})
+    return given(call, {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, **more})
 
 
 def program(call):

@@ -4,7 +4,14 @@ _PLATFORM, _CUSTOM_CALL = "platform", "custom_call:"
 
 
 class DisabledSafetyCheck:
-    """Names a check that is skipped when a program is exported or called."""
+    """Names a check that is skipped when a program is exported or called.
+
+    Example:
+        >>> f = jax.jit(lambda x: x, keep_unused=True)
+        >>> check = jax.export.DisabledSafetyCheck.platform()
+        >>> jax.export.export(f, platforms=["tpu"], disabled_checks=[check])(1.0).call(1.0)
+        Array(1., dtype=float32, weak_type=True)
+    """
 
     def __init__(self, _impl: str):
         self._impl = _impl

@@ -24,6 +24,11 @@ class Exported:
 
     `mlir_module_serialized` is a portable artifact; `module_kept_var_idx` are the numbers of the flat arguments that
     it takes. Shardings that are None were not specified; `_in_named_shardings` are over abstract meshes.
+
+    Example:
+        >>> exported = jax.export.export(jax.jit(jnp.sin))(jax.ShapeDtypeStruct((2,), jnp.float32))
+        >>> exported.in_avals, exported.call(jnp.zeros(2))
+        ((ShapedArray(float32[2]),), Array([0., 0.], dtype=float32))
     """
 
     fun_name: str
@@ -102,6 +107,11 @@ def deserialize(blob: bytes | bytearray) -> Exported:
     """Reads an exported program from the bytes that `Exported.serialize` returned, here or in jax.
 
     Raises ValueError for bytes that are damaged or of a version that is not supported.
+
+    Example:
+        >>> blob = jax.export.export(jax.jit(lambda x: 2 * x))(1.0).serialize()
+        >>> jax.export.deserialize(blob).call(3.0)
+        Array(6., dtype=float32)
     """
     return serialized.deserialize(blob, Exported)
 

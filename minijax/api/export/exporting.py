@@ -143,6 +143,10 @@ def symbolic_args_specs(
 
     `shapes_specs` is a tree prefix of `args` with texts as in `symbolic_shape`; None is the leaf's own shape.
     Variables are of `scope`, or of a new one with `constraints`.
+
+    Example:
+        >>> jax.export.symbolic_args_specs({"x": jnp.ones((2, 3))}, "b, ...")
+        {'x': ShapeDtypeStruct(shape=(b, 3), dtype=float32)}
     """
     if scope is None:
         scope = SymbolicScope(constraints)

@@ -39,6 +39,17 @@ def register_pytree_node_serialization(
 
     `from_children`: (metadata, children) -> node, by default that of the type's registration as a pytree node. Raises
     ValueError for a type without one, and for a type or name that has a serialization.
+
+    Example:
+        >>> class Box(list):
+        ...     pass
+        >>> parts = lambda box: (tuple(box), len(box))
+        >>> jax.tree_util.register_pytree_node(Box, parts, lambda _, children: Box(children))
+        >>> _ = jax.export.register_pytree_node_serialization(
+        ...     Box, serialized_name="docs.Box", serialize_auxdata=lambda n: str(n).encode(), deserialize_auxdata=int)
+        >>> blob = jax.export.export(jax.jit(lambda box: box[0] + box[1]))(Box([1.0, 2.0])).serialize()
+        >>> jax.export.deserialize(blob).call(Box([3.0, 4.0]))
+        Array(7., dtype=float32)
     """
     if from_children is None and nodetype not in tree.registered_types:
         raise ValueError(
@@ -50,7 +61,16 @@ def register_pytree_node_serialization(
 
 
 def register_namedtuple_serialization(nodetype: type[T], *, serialized_name: str) -> type[T]:
-    """Registers a name for a namedtuple in exported programs; see `register_pytree_node_serialization`."""
+    """Registers a name for a namedtuple in exported programs; see `register_pytree_node_serialization`.
+
+    Example:
+        >>> import collections
+        >>> Point = collections.namedtuple("Point", "x y")
+        >>> _ = jax.export.register_namedtuple_serialization(Point, serialized_name="docs.Point")
+        >>> blob = jax.export.export(jax.jit(lambda p: p.x + p.y))(Point(1.0, 2.0)).serialize()
+        >>> jax.export.deserialize(blob).call(Point(3.0, 4.0))
+        Array(7., dtype=float32)
+    """
     if not (issubclass(nodetype, tuple) and hasattr(nodetype, "_fields")):
         raise ValueError(
             "Use `jax.export.register_pytree_node_serialization` for types other than `collections.namedtuple`."

@@ -412,7 +412,13 @@ def is_dim(d: Any) -> bool:
 
 
 def is_symbolic_dim(p: Any) -> bool:
-    """Returns whether a dimension is an expression over variables rather than a number."""
+    """Returns whether a dimension is an expression over variables rather than a number.
+
+    Example:
+        >>> (a,) = jax.export.symbolic_shape("a")
+        >>> jax.export.is_symbolic_dim(a + 1), jax.export.is_symbolic_dim(3)
+        (True, False)
+    """
     return isinstance(p, SymbolicDim)
 
 

@@ -21,6 +21,12 @@ class SymbolicScope:
     """Holds the variables of symbolic dimensions, with constraints like `"a >= 2*b"`.
 
     Dimensions of two scopes cannot be mixed. A constraint `term == expression` also rewrites the term.
+
+    Example:
+        >>> scope = jax.export.SymbolicScope(["a >= 2"])
+        >>> (a,) = jax.export.symbolic_shape("a", scope=scope)
+        >>> a >= 1
+        True
     """
 
     def __init__(self, constraints_str: Iterable[str] = ()):

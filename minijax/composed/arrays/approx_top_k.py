@@ -103,7 +103,7 @@ class ApproxTopK(Primitive):
 approx_top_k_p = ApproxTopK()
 
 
-def _approximate(name: str, is_max_k: bool, what: str) -> Callable[..., tuple[Array, Array]]:
+def _approximate(name: str, is_max_k: bool, **doc: str) -> Callable[..., tuple[Array, Array]]:
     def function(
         operand: Array,
         k: int,
@@ -116,16 +116,20 @@ def _approximate(name: str, is_max_k: bool, what: str) -> Callable[..., tuple[Ar
 
         `recall_target` is the share that is found on TPUs, by the algorithm of arXiv:2206.14286. Other platforms find
         all. Without `aggregate_to_topk`, the results may have more than `k` elements, not in order.
+
+        Example:
+            >>> jax.lax.{name}(jnp.array([3.0, 9.0, 1.0, 7.0]), 2)
+            [Array({values}, dtype=float32), Array({places}, dtype=int32)]
         """
         return approx_top_k_p.bind(
             operand, k=k, reduction_dimension=reduction_dimension, recall_target=recall_target, is_max_k=is_max_k,
             reduction_input_size_override=reduction_input_size_override, aggregate_to_topk=aggregate_to_topk,
         )  # fmt: skip
 
-    return named(function, name, filled(function, dict(what=what)))
+    return named(function, name, filled(function, dict(name=name, **doc)))
 
 
 approx_max_k, approx_min_k = (
-    _approximate("approx_max_k", True, "largest"),
-    _approximate("approx_min_k", False, "smallest"),
+    _approximate("approx_max_k", True, what="largest", values="[9., 7.]", places="[1, 3]"),
+    _approximate("approx_min_k", False, what="smallest", values="[1., 3.]", places="[2, 0]"),
 )

@@ -205,6 +205,8 @@ cumlogsumexp_p = CumLogSumExp("cumlogsumexp", logaddexp)
 def cumsum(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
     """Computes the sums of the elements up to each one along `axis` (from each one on, if `reverse`).
 
+    Raises ValueError for an axis out of bounds.
+
     Example:
         >>> jax.lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
         Array([6, 5, 3], dtype=int32)
@@ -213,20 +215,48 @@ def cumsum(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
 
 
 def cumprod(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """Computes the products of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    """Computes the products of the elements up to each one along `axis` (from each one on, if `reverse`).
+
+    Raises ValueError for an axis out of bounds.
+
+    Example:
+        >>> jax.lax.cumprod(jnp.array([1, 2, 3]))
+        Array([1, 2, 6], dtype=int32)
+    """
     return _cumulative(cumprod_p, operand, axis, reverse)
 
 
 def cummax(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """Computes the largest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    """Computes the largest of the elements up to each one along `axis` (from each one on, if `reverse`).
+
+    Raises ValueError for an axis out of bounds.
+
+    Example:
+        >>> jax.lax.cummax(jnp.array([1, 3, 2]))
+        Array([1, 3, 3], dtype=int32)
+    """
     return _cumulative(cummax_p, operand, axis, reverse)
 
 
 def cummin(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """Computes the smallest of the elements up to each one along `axis` (from each one on, if `reverse`)."""
+    """Computes the smallest of the elements up to each one along `axis` (from each one on, if `reverse`).
+
+    Raises ValueError for an axis out of bounds.
+
+    Example:
+        >>> jax.lax.cummin(jnp.array([1, 3, 2]), reverse=True)
+        Array([1, 2, 2], dtype=int32)
+    """
     return _cumulative(cummin_p, operand, axis, reverse)
 
 
 def cumlogsumexp(operand: Array, axis: int = 0, reverse: bool = False) -> Array:
-    """Computes the log of the summed exponentials up to each element along `axis` (from it on, if `reverse`)."""
+    """Computes the log of the summed exponentials up to each element along `axis` (from it on, if `reverse`).
+
+    Raises ValueError for an axis out of bounds.
+
+    Example:
+        >>> jnp.exp(jax.lax.cumlogsumexp(jnp.log(jnp.array([1.0, 2.0, 3.0])))).round(2)
+        Array([1., 3., 6.], dtype=float32)
+    """
     return _cumulative(cumlogsumexp_p, operand, axis, reverse)

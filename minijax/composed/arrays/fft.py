@@ -23,7 +23,12 @@ _COMPLEX = "`fft` takes complex numbers, `x.real` is their real part."
 
 
 class FftType(enum.IntEnum):
-    """Names the kinds of Fourier transforms. Those of real numbers (RFFT, IRFFT) keep only half of the spectrum."""
+    """Names the kinds of Fourier transforms. Those of real numbers (RFFT, IRFFT) keep only half of the spectrum.
+
+    Example:
+        >>> jax.lax.fft(jnp.array([1.0, 2.0, 3.0, 4.0]), jax.lax.FftType.RFFT, (4,))
+        Array([10.+0.j, -2.+2.j, -2.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1
@@ -137,6 +142,15 @@ def fft(x: Any, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Any:
     """Computes the Fourier transform over the last axes, one to three.
 
     Raises ValueError for sizes that `x` does not have, and for RFFT of complex numbers.
+
+    Args:
+        x: Complex numbers, or floats for an RFFT.
+        fft_type: A `jax.lax.FftType`, or its name.
+        fft_lengths: The sizes of the transformed axes; for an IRFFT those of the result.
+
+    Example:
+        >>> jax.lax.fft(jnp.array([1.0, 0.0, 0.0, 0.0], complex), "FFT", (4,))
+        Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
     kind = _kind_of(fft_type)
     aval = typeof(x)

@@ -34,6 +34,10 @@ def index_take(src: Array, idxs: Array, axes: Sequence[int]) -> Array:
     """Returns the slices of `src` at positions along `axes`: row i of `idxs` has those along `axes[i]`, modulo sizes.
 
     `idxs` may be an array or a sequence of rows.
+
+    Example:
+        >>> jax.lax.index_take(jnp.array([[1, 2], [3, 4]]), [jnp.array([0, 1]), jnp.array([1, 1])], axes=(0, 1))
+        Array([2, 4], dtype=int32)
     """
     shape, axes = typeof(src).shape, tuple(axes)
     at = [moving.expand_dims(row, (1,)) for row in (idxs if isinstance(idxs, tuple | list) else _rows(idxs))]

@@ -32,7 +32,14 @@ _AS_INSTRUCTION = config.option("ragged_dot_use_ragged_dot_instruction")
 
 @dataclasses.dataclass(frozen=True)
 class RaggedDotDimensionNumbers:
-    """Names the axes of a ragged product: those of `dot_general`, the ragged axis of lhs, the group axis of rhs."""
+    """Names the axes of a ragged product: those of `dot_general`, the ragged axis of lhs, the group axis of rhs.
+
+    Example:
+        >>> columns = jax.lax.RaggedDotDimensionNumbers((([1], [0]), ([], [])), [1], [])  # groups of what is contracted
+        >>> x, y = jnp.array([[1.0, 2.0, 3.0]]), jnp.ones((3, 1))
+        >>> jax.lax.ragged_dot_general(x, y, jnp.array([1, 2]), columns).ravel()
+        Array([1., 5.], dtype=float32)
+    """
 
     dot_dimension_numbers: Any
     lhs_ragged_dimensions: Sequence[int]
@@ -300,6 +307,14 @@ def ragged_dot_general(
     The ragged axis is a free axis of lhs (each group is multiplied by its own slice along the group axis of rhs),
     or contracted in both (the result has a leading axis of groups), or a batch axis in both. `group_sizes` has one
     axis, or also the batch axes of lhs and the axes of the same kind before the ragged one.
+
+    Example:
+        >>> rows = jax.lax.RaggedDotDimensionNumbers((([1], [1]), ([], [])), [0], [0])
+        >>> weights = jnp.array([[[1.0], [1.0]], [[10.0], [10.0]]])
+        >>> jax.lax.ragged_dot_general(jnp.ones((3, 2)), weights, jnp.array([1, 2]), rows)
+        Array([[ 2.],
+               [20.],
+               [20.]], dtype=float32)
     """
     numbers = dict(ragged_dot_dimension_numbers=ragged_dot_dimension_numbers, group_offset=group_offset)
     types = dict(precision=canonical_precision(precision), preferred_element_type=preferred_element_type)

@@ -237,22 +237,49 @@ igammac_p = Defined(
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
-    """Computes the regularized lower incomplete gamma function P(a, x); NaN for negative arguments."""
+    """Computes the regularized lower incomplete gamma function P(a, x); NaN for negative arguments.
+
+    Raises TypeError for other dtypes than floats, or if they differ.
+
+    Example:
+        >>> jax.lax.igamma(1.0, jnp.array([0.0, 1.0])), 1 - jnp.exp(-1.0)
+        (Array([0. , 0.632...], dtype=float32), Array(0.632..., dtype=float32, weak_type=True))
+    """
     return igamma_p.bind(a, x)
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
-    """Computes the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x)."""
+    """Computes the regularized upper incomplete gamma function Q(a, x) = 1 - P(a, x).
+
+    Raises TypeError for other dtypes than floats, or if they differ.
+
+    Example:
+        >>> jax.lax.igammac(1.0, jnp.array([0.0, 1.0])), jnp.exp(-1.0)
+        (Array([1. , 0.367...], dtype=float32), Array(0.367..., dtype=float32, weak_type=True))
+    """
     return igammac_p.bind(a, x)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
-    """Computes the derivative of `igamma` by `a`, which is not differentiable itself."""
+    """Computes the derivative of `igamma` by `a`, which is not differentiable itself.
+
+    Raises TypeError for other dtypes than floats, or if they differ.
+
+    Example:
+        >>> print(jax.lax.igamma_grad_a(2.0, 1.0), (jax.lax.igamma(2.01, 1.0) - jax.lax.igamma(1.99, 1.0)) / 0.02)
+        -0.276... -0.276...
+    """
     return igamma_grad_a_p.bind(a, x)
 
 
 def random_gamma_grad(*args: Any) -> Any:
-    """Computes the derivative of a sample of a gamma distribution by its shape; `args` are (shape, sample)."""
+    """Computes the derivative of a sample of a gamma distribution by its shape; `args` are (shape, sample).
+
+    Example:
+        >>> implicit = -jax.lax.igamma_grad_a(2.0, 1.0) / jax.scipy.stats.gamma.pdf(1.0, 2.0)
+        >>> print(jax.lax.random_gamma_grad(2.0, 1.0), implicit)
+        0.750... 0.750...
+    """
     shape = broadcast_shapes(*(typeof(x).shape for x in args))
     args = tuple(moving.as_array_or_constant(moving.broadcast_to_shape(x, shape)) for x in args)
 
@@ -359,5 +386,10 @@ regularized_incomplete_beta_p = Defined(
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
-    """Computes the regularized incomplete beta function. Raises ValueError for a derivative by `a` or `b`."""
+    """Computes the regularized incomplete beta function. Raises ValueError for a derivative by `a` or `b`.
+
+    Example:
+        >>> jax.lax.betainc(2.0, 2.0, jnp.array([0.0, 0.5, 1.0])).round(3)
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return regularized_incomplete_beta_p.bind(a, b, x)

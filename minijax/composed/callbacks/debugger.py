@@ -152,11 +152,20 @@ def breakpoint(  # noqa: A001
     token: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """Stops the program at this point. Opens a prompt over the frames that traced it and their variables' values.
+    r"""Stops the program at this point. Opens a prompt over the frames that traced it and their variables' values.
 
     `help` lists the commands. `filter_frames` leaves the library's own frames out, `num_frames` limits their
     number; `stdin` and `stdout` are files for the prompt. With a `token`, the prompt opens after the operation that
     computed it, and a token is returned. Raises ValueError for another `backend` than "cli".
+
+    Example:
+        >>> import io, sys
+        >>> def f(x):
+        ...     jax.debug.breakpoint(stdin=io.StringIO("p x + 1\nc\n"), stdout=sys.stdout)
+        >>> f(1)
+        Entering jdb:
+        (jdb) 2
+        (jdb)
     """
     if backend not in (None, "cli"):
         raise ValueError(f"jax.debug.breakpoint: unknown debugger backend {backend!r}; only 'cli' is supported")

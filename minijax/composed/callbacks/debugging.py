@@ -344,6 +344,10 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
 
     For a traced value, it is called each time that XLA compiles the program. Its exceptions are raised by the call that
     compiles the program.
+
+    Example:
+        >>> jax.debug.inspect_array_sharding(jnp.ones(2), callback=lambda sharding: print(sharding.num_devices))
+        1
     """
     for x in tree.tree_leaves(value):
         inspect_sharding_p.bind(x, callback=callback)

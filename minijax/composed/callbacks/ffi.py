@@ -228,6 +228,13 @@ def ffi_call(
     Raises ValueError for inconsistent options and TypeError for attributes that XLA has no type for. Raises
     JaxRuntimeError when the program is compiled if the target is not registered, and when it runs if the target takes
     other arguments or fails.
+
+    Example:
+        >>> results = jax.ShapeDtypeStruct((2, 2), jnp.float32), jax.ShapeDtypeStruct((), jnp.int32)
+        >>> cholesky = jax.ffi.ffi_call("lapack_spotrf_ffi", results)
+        >>> program = jax.jit(lambda x: cholesky(x, uplo=np.uint8(ord("L"))))
+        >>> "lapack_spotrf_ffi" in program.lower(jnp.eye(2)).as_text()
+        True
     """
     check_method(vmap_method)
     if not isinstance(target_name, str):

@@ -43,7 +43,13 @@ from minijax.run.arrays.array import Array, ArrayLike
 
 
 class EigImplementation(enum.Enum):
-    """Names the libraries that compute eigenvalues. CPUs support only LAPACK."""
+    """Names the libraries that compute eigenvalues. CPUs support only LAPACK.
+
+    Example:
+        >>> lapack = jax.lax.linalg.EigImplementation.LAPACK
+        >>> jax.lax.linalg.eig(jnp.diag(jnp.array([1.0, 2.0])), implementation=lapack)[0]
+        Array([1.+0.j, 2.+0.j], dtype=complex64)
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -149,6 +155,11 @@ def eig(
     """Computes eigenvalues of general matrices, then left and right eigenvectors as columns, if requested.
 
     NaN where the computation did not converge.
+
+    Example:
+        >>> rotation = jnp.array([[0.0, -1.0], [1.0, 0.0]])
+        >>> jax.lax.linalg.eig(rotation, compute_left_eigenvectors=False)[0]
+        Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
     if use_magma is not None:
         errors.warn(
@@ -164,7 +175,12 @@ def eig(
 
 
 class EighImplementation(enum.Enum):
-    """Names the algorithms that compute Hermitian eigenvalues. CPUs support only QR."""
+    """Names the algorithms that compute Hermitian eigenvalues. CPUs support only QR.
+
+    Example:
+        >>> jax.lax.linalg.eigh(jnp.diag(jnp.array([1.0, 2.0])), implementation=jax.lax.linalg.EighImplementation.QR)[1]
+        Array([1., 2.], dtype=float32)
+    """
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -369,6 +385,13 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Computes the Hessenberg form, with Householder vectors below its first subdiagonal, and their scales `taus`.
 
     The unitary factor is block diagonal, with blocks 1 and `householder_product(a[1:, :-1], taus)`.
+
+    Example:
+        >>> x = jnp.array([[1.0, 2.0, 3.0], [3.0, 5.0, 6.0], [4.0, 8.0, 9.0]])
+        >>> a, taus = jax.lax.linalg.hessenberg(x)
+        >>> q = jax.scipy.linalg.block_diag(1.0, jax.lax.linalg.householder_product(a[1:, :-1], taus))
+        >>> jnp.allclose(q @ jnp.triu(a, -1) @ q.T, x, atol=1e-4)
+        Array(True, dtype=bool)
     """
     return hessenberg_p.bind(a)
 
@@ -380,7 +403,14 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable | None = None,
 ) -> tuple[Array, Array]:
-    """Computes the Schur form T and, if requested, the unitary Z with x = Z T Zᴴ; NaN without convergence."""
+    """Computes the Schur form T and, if requested, the unitary Z with x = Z T Zᴴ; NaN without convergence.
+
+    Example:
+        >>> x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> t, z = jax.lax.linalg.schur(x)
+        >>> t[1, 0], jnp.allclose(z @ t @ z.T, x, atol=1e-5)
+        (Array(0., dtype=float32), Array(True, dtype=bool))
+    """
     return schur_p.bind(
         x, compute_schur_vectors=compute_schur_vectors, sort_eig_vals=sort_eig_vals, select_callable=select_callable
     )
@@ -390,5 +420,11 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     """Computes the tridiagonal form of Hermitian matrices: Householder vectors, diagonal, off-diagonal, scales.
 
     Diagonal and off-diagonal are real. Only the lower (or upper) triangle is read, where the vectors are stored.
+
+    Example:
+        >>> a = jnp.array([[1.0, 3.0, 4.0], [3.0, 2.0, 0.0], [4.0, 0.0, 5.0]])
+        >>> _, diagonal, off_diagonal, _ = jax.lax.linalg.tridiagonal(a)
+        >>> diagonal, abs(off_diagonal)
+        (Array([1. , 3.919..., 3.08 ], dtype=float32), Array([5. , 1.440...], dtype=float32))
     """
     return tridiagonal_p.bind(a, lower=lower)

@@ -146,12 +146,23 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     """Computes the LU decomposition with pivots: L and U in one matrix, pivots, and the permutation of rows.
 
     L has ones on its diagonal, which are not stored. `jax.scipy.linalg.lu` returns the factors.
+
+    Example:
+        >>> lu, pivots, permutation = jax.lax.linalg.lu(jnp.array([[1.0, 2.0], [4.0, 4.0]]))
+        >>> lu, pivots, permutation
+        (Array([[4.  , 4.  ],
+               [0.25, 1.  ]], dtype=float32), Array([1, 1], dtype=int32), Array([1, 0], dtype=int32))
     """
     return lu_p.bind(x)
 
 
 def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
-    """Converts pivots to a permutation of `permutation_size` rows: for each i, row i is exchanged with `pivots[i]`."""
+    """Converts pivots to a permutation of `permutation_size` rows: for each i, row i is exchanged with `pivots[i]`.
+
+    Example:
+        >>> jax.lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2, 2]), 3)
+        Array([2, 0, 1], dtype=int32)
+    """
     return lu_pivots_to_permutation_p.bind(pivots, permutation_size=int(permutation_size))
 
 
@@ -300,6 +311,12 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
     """Computes the leading columns of the product of the reflectors 1 - tau v vᴴ.
 
     Their vectors v are stored below the diagonal of `a`; on the diagonal, v is 1.
+
+    Example:
+        >>> a, taus = jnp.array([[1.0], [1.0]]), jnp.array([1.0])  # 1 - v vᵀ with v = (1, 1)
+        >>> jax.lax.linalg.householder_product(a, taus)
+        Array([[ 0.],
+               [-1.]], dtype=float32)
     """
     return householder_product_p.bind(a, taus)
 
@@ -308,6 +325,12 @@ def ormqr(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool = True, tra
     """Computes Q c (or c Q unless `left`; Qᴴ for Q if `transpose`) for the full product Q of the reflectors in `a`.
 
     `householder_product` computes the leading columns of Q.
+
+    Example:
+        >>> a, taus = jnp.array([[1.0], [1.0]]), jnp.array([1.0])  # 1 - v vᵀ with v = (1, 1)
+        >>> jax.lax.linalg.ormqr(a, taus, jnp.array([[2.0], [3.0]]))
+        Array([[-3.],
+               [-2.]], dtype=float32)
     """
     return ormqr_p.bind(a, taus, c, left=left, transpose=transpose)
 
@@ -456,5 +479,11 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True, use_
 
     With the columns of x in the order p, x[:, p] = q r and the diagonal of r decreases in absolute value. Without
     `full_matrices`, q has as many columns as the smaller side of x. `use_magma` selects MAGMA for pivoting on GPUs.
+
+    Example:
+        >>> x = jnp.array([[3.0, 1.0], [4.0, 2.0]])
+        >>> q, r = jax.lax.linalg.qr(x)
+        >>> jnp.allclose(q @ r, x), r[1, 0]
+        (Array(True, dtype=bool), Array(0., dtype=float32))
     """
     return tuple(qr_p.bind(x, pivoting=pivoting, full_matrices=full_matrices, use_magma=use_magma))

@@ -164,6 +164,13 @@ def qdwh(
     Returns u with orthonormal columns, Hermitian h without negative eigenvalues, the number of iterations, and whether
     they converged. It uses weighted Halley iterations (Nakatsukasa, Bai & Gygi 2010), at most 10 by default.
     `dynamic_shape` is the number of leading rows and columns to use; the others are 0 in the results.
+
+    Example:
+        >>> u, h, iterations, converged = jax.lax.linalg.qdwh(jnp.array([[0.0, -2.0], [1.0, 0.0]]))
+        >>> u.round(3) + 0, h.round(3) + 0, bool(converged)
+        (Array([[ 0., -1.],
+               [ 1.,  0.]], dtype=float32), Array([[1., 0.],
+               [0., 2.]], dtype=float32), True)
     """
     rows, columns = typeof(x).shape
     if rows < columns:

@@ -44,6 +44,11 @@ class SvdAlgorithm(enum.Enum):
     """Names the algorithms of `svd`: CPUs have QR and divide-and-conquer, the default; GPUs have QR, Jacobi and polar.
 
     The default of GPUs is Jacobi up to 1024 rows and columns, and QR beyond.
+
+    Example:
+        >>> x = jnp.array([[3.0, 0.0], [0.0, 4.0]])
+        >>> jax.lax.linalg.svd(x, compute_uv=False, algorithm=jax.lax.linalg.SvdAlgorithm.QR)
+        Array([4., 3.], dtype=float32)
     """
 
     DEFAULT = "default"

@@ -148,6 +148,11 @@ def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:
     """Computes the lower triangular L with L Lᴴ = x for positive definite x; NaN for other matrices.
 
     With `symmetrize_input`, the mean of x and its adjoint is used; else the lower triangle is read.
+
+    Example:
+        >>> jax.lax.linalg.cholesky(jnp.array([[4.0, 2.0], [2.0, 5.0]]))
+        Array([[2., 0.],
+               [1., 2.]], dtype=float32)
     """
     return tril(cholesky_p.bind(symmetrized(x, "cholesky") if symmetrize_input else x))
 
@@ -166,6 +171,12 @@ def triangular_solve(
 
     op transposes a if `transpose_a`, and conjugates it if `conjugate_a`. `lower` selects the triangle that is read;
     with `unit_diagonal` its diagonal counts as ones.
+
+    Example:
+        >>> a, b = jnp.array([[2.0, 0.0], [1.0, 4.0]]), jnp.array([[2.0], [9.0]])
+        >>> jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
+        Array([[1.],
+               [2.]], dtype=float32)
     """
     conjugate_a = conjugate_a and is_complex(a)
     single = typeof(b).ndim == typeof(a).ndim - 1
@@ -296,6 +307,12 @@ def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array, *, perturb_singu
 
     dl[0] and du[-1] are not read. b has one axis more than d, for right-hand sides. The solution of a singular system
     is NaN or, with `perturb_singular`, that of a slightly perturbed system.
+
+    Example:
+        >>> below, diagonal, above = jnp.array([[0.0, 1.0], [2.0, 2.0], [1.0, 0.0]])
+        >>> jax.lax.linalg.tridiagonal_solve(below, diagonal, above, jnp.array([[4.0], [5.0]]))
+        Array([[1.],
+               [2.]], dtype=float32)
     """
     return tridiagonal_solve_p.bind(dl, d, du, b, perturb_singular=perturb_singular)
 
@@ -401,6 +418,12 @@ def symmetric_product(
     """Computes alpha a aᵀ + beta c for symmetric c.
 
     Elements above the diagonal are undefined unless `symmetrize_output`.
+
+    Example:
+        >>> a = jnp.array([[1.0], [2.0]])
+        >>> jax.lax.linalg.symmetric_product(a, jnp.eye(2), beta=10.0, symmetrize_output=True)
+        Array([[11.,  2.],
+               [ 2., 14.]], dtype=float32)
     """
     product = symmetric_product_p.bind(a_matrix, c_matrix, alpha=alpha, beta=beta)
     if not symmetrize_output:
@@ -410,5 +433,11 @@ def symmetric_product(
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
-    """Computes the upper triangular R' with R'ᵀ R' = rᵀ r + w wᵀ, for real upper triangular r."""
+    """Computes the upper triangular R' with R'ᵀ R' = rᵀ r + w wᵀ, for real upper triangular r.
+
+    Example:
+        >>> jax.lax.linalg.cholesky_update(jnp.array([[3.0, 0.0], [0.0, 1.0]]), jnp.array([4.0, 0.0]))
+        Array([[5., 0.],
+               [0., 1.]], dtype=float32)
+    """
     return cholesky_update_p.bind(r_matrix, w_vector)

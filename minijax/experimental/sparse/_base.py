@@ -31,6 +31,10 @@ class JAXSparse(abc.ABC):
     """Is the base class of sparse arrays: a pytree with its buffers as leaves, and a shape.
 
     A subclass names its buffers. Operators that its format does not implement raise NotImplementedError.
+
+    Example:
+        >>> isinstance(jax.experimental.sparse.eye(2), jax.experimental.sparse.JAXSparse)
+        True
     """
 
     data: Any

@@ -133,6 +133,12 @@ def jacfwd(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """Creates a function that computes Jacobians, as `jax.jacfwd`, which are sparse for sparse arguments.
 
     The axes of the result become batch axes of a sparse Jacobian.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCOO.fromdense(jnp.array([0.0, 3.0]))
+        >>> sparse.jacfwd(lambda x: (x.data**2).sum())(x).todense()
+        Array([0., 6.], dtype=float32)
     """
     return _jacobian(autodiff.jacfwd, fun, argnums, has_aux, kwargs)
 
@@ -141,6 +147,12 @@ def jacrev(fun: Callable, argnums: int | Sequence[int] = 0, has_aux: bool = Fals
     """Creates a function that computes Jacobians, as `jax.jacrev`, which are sparse for sparse arguments.
 
     The axes of the result become batch axes of a sparse Jacobian.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCOO.fromdense(jnp.array([0.0, 3.0]))
+        >>> sparse.jacobian(lambda x: (x.data**2).sum())(x).todense()
+        Array([0., 6.], dtype=float32)
     """
     return _jacobian(autodiff.jacrev, fun, argnums, has_aux, kwargs)
 

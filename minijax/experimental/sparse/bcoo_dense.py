@@ -237,6 +237,13 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 
     Repeated indices get the element once and zeros after it, unless `assume_unique`, by default the promise
     `sparr.unique_indices`.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> mask = sparse.BCOO.fromdense(jnp.array([[0, 1], [1, 0]]))
+        >>> sparse.bcoo_extract(mask, jnp.array([[1, 2], [3, 4]])).todense()
+        Array([[0, 2],
+               [3, 0]], dtype=int32)
     """
     if not isinstance(sparr, BCOO):
         raise TypeError(f"First argument to bcoo_extract should be a BCOO array. Got type(sparr)={type(sparr)}")

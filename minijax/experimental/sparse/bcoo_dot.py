@@ -330,6 +330,14 @@ def bcoo_dot_general_sampled(A: Array, B: Array, indices: Array, *, dimension_nu
     """Computes the elements of `lax.dot_general(A, B)` at these indices of a BCOO, and no other ones.
 
     No other elements are computed.
+
+    Example:
+        >>> indices = jnp.array([[0, 1], [1, 0]])
+        >>> x = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> numbers = (([1], [0]), ([], []))
+        >>> jax.experimental.sparse.bcoo_dot_general_sampled(x, x, indices, dimension_numbers=numbers), x @ x
+        (Array([10., 15.], dtype=float32), Array([[ 7., 10.],
+               [15., 22.]], dtype=float32))
     """
     A, B = jnp.asarray(A), jnp.asarray(B)
     return bcoo_dot_general_sampled_p.bind(A, B, indices, dimension_numbers=as_tuples(dimension_numbers))
@@ -531,6 +539,13 @@ def bcoo_conv_general_dilated(
     """Computes `lax.conv_general_dilated` of two BCOO in one dimension. One element is stored for each pair.
 
     Raises NotImplementedError for strides, dilations, and batches or features of a size other than one.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCOO.fromdense(jnp.array([[[1.0, 0.0, 3.0]]]))
+        >>> y = sparse.BCOO.fromdense(jnp.array([[[1.0, 10.0]]]))
+        >>> sparse.bcoo_conv_general_dilated(x, y, window_strides=(1,), padding="VALID").todense()
+        Array([[[ 1., 30.]]], dtype=float32)
     """
     window = dict(window_strides=window_strides, padding=padding, lhs_dilation=lhs_dilation, rhs_dilation=rhs_dilation)
     numbers: Any = dict(

@@ -257,6 +257,11 @@ def bcoo_update_layout(
     """Changes the numbers of batch and dense axes.
 
     Raises SparseEfficiencyError if that stores more zeros, unless `on_inefficient` is 'warn' or None.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.eye(3))
+        >>> jax.experimental.sparse.bcoo_update_layout(x, n_batch=1, on_inefficient=None).data.shape
+        (3, 3)
     """
     n_batch = int(operator.index(mat.n_batch if n_batch is None else n_batch))
     n_dense = int(operator.index(mat.n_dense if n_dense is None else n_dense))

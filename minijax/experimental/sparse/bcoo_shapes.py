@@ -417,6 +417,13 @@ def bcoo_gather(
     The axes of the start indices become batch axes if they are the first ones, else sparse axes.
 
     Raises NotImplementedError for batching dimensions and for fill values other than zero.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCOO.fromdense(jnp.array([[1, 0], [0, 4]]))
+        >>> row = jax.lax.GatherDimensionNumbers((0,), (0,), (0,))
+        >>> sparse.bcoo_gather(x, jnp.array([1]), row, (1, 2)).todense()
+        Array([0, 4], dtype=int32)
     """
     numbers = dimension_numbers
     if numbers.operand_batching_dims or numbers.start_indices_batching_dims:

@@ -143,6 +143,12 @@ class BCSR(BatchedFormat):
 
     `args` are data of shape (*batch, nse, *dense), columns of shape (*batch, nse), and row pointers of shape
     (*batch, rows + 1). Batch axes of size one are broadcast.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.BCSR((jnp.array([5, 7]), jnp.array([1, 0]), jnp.array([0, 1, 2])), shape=(2, 2)).todense()
+        Array([[0, 5],
+               [7, 0]], dtype=int32)
     """
 
     indptr: Any
@@ -248,7 +254,13 @@ BCSR._fromdense = bcsr_fromdense
 
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
-    """Returns the elements of an array at the indices of a BCSR."""
+    """Returns the elements of an array at the indices of a BCSR.
+
+    Example:
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> jax.experimental.sparse.bcsr_extract(jnp.array([1, 0]), jnp.array([0, 1, 2]), x)
+        Array([2, 3], dtype=int32)
+    """
     return bcsr_extract_p.bind(*map(jnp.asarray, (indices, indptr, mat)))
 
 
@@ -264,6 +276,12 @@ def bcsr_dot_general(
     """Computes `lax.dot_general` of a BCSR and an array; `precision` is ignored.
 
     Raises NotImplementedError for `out_sharding` and for a sparse right operand.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCSR.fromdense(jnp.array([[0, 5], [7, 0]]))
+        >>> sparse.bcsr_dot_general(x, jnp.array([1, 10]), dimension_numbers=(([1], [0]), ([], [])))
+        Array([50,  7], dtype=int32)
     """
     if out_sharding is not None or isinstance(rhs, JAXSparse):
         raise NotImplementedError("bcsr_dot_general currently implemented for BCSR lhs and ndarray rhs.")
@@ -279,18 +297,43 @@ def bcsr_dot_general(
 def bcsr_broadcast_in_dim(
     mat: BCSR, *, shape: Shape, broadcast_dimensions: Sequence[int], sharding: Any = None
 ) -> BCSR:
-    """Broadcasts a BCSR, as `lax.broadcast_in_dim`."""
+    """Broadcasts a BCSR, as `lax.broadcast_in_dim`.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCSR.fromdense(jnp.array([[0, 5], [7, 0]]))
+        >>> sparse.bcsr_broadcast_in_dim(x, shape=(2, 2, 2), broadcast_dimensions=(1, 2)).todense()[1]
+        Array([[0, 5],
+               [7, 0]], dtype=int32)
+    """
     wide = bcoo_shapes.bcoo_broadcast_in_dim(mat.to_bcoo(), shape=shape, broadcast_dimensions=broadcast_dimensions)
     return BCSR.from_bcoo(wide)
 
 
 def bcsr_concatenate(operands: Sequence[BCSR], *, dimension: int) -> BCSR:
-    """Concatenates BCSRs, as `lax.concatenate`."""
+    """Concatenates BCSRs, as `lax.concatenate`.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCSR.fromdense(jnp.array([[0, 5], [7, 0]]))
+        >>> sparse.bcsr_concatenate([x, x], dimension=0).todense()
+        Array([[0, 5],
+               [7, 0],
+               [0, 5],
+               [7, 0]], dtype=int32)
+    """
     return BCSR.from_bcoo(bcoo_shapes.bcoo_concatenate([mat.to_bcoo() for mat in operands], dimension=dimension))
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """Adds elements of equal indices and stores `nse` of them."""
+    """Adds elements of equal indices and stores `nse` of them.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> x = sparse.BCSR((jnp.array([1, 2, 5]), jnp.array([0, 0, 1]), jnp.array([0, 2, 3])), shape=(2, 2))
+        >>> sparse.bcsr_sum_duplicates(x).data
+        Array([3, 5], dtype=int32)
+    """
     return BCSR.from_bcoo(bcoo_layout.bcoo_sum_duplicates(mat.to_bcoo(), nse=nse))
 
 

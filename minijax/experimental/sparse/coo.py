@@ -74,7 +74,14 @@ coo_matvec_p, coo_matmat_p = CooMatVec(), CooMatMat()
 
 @tree.register_pytree_node_class
 class COO(matrices.Matrix):
-    """Is a sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked."""
+    """Is a sparse matrix of data, rows and columns. `rows_sorted` and `cols_sorted` are not checked.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.COO((jnp.array([5, 7]), jnp.array([0, 1]), jnp.array([1, 0])), shape=(2, 2)).todense()
+        Array([[0, 5],
+               [7, 0]], dtype=int32)
+    """
 
     row: Any
     col: Any
@@ -111,7 +118,14 @@ class COO(matrices.Matrix):
 
 
 def coo_todense(mat: COO) -> Array:
-    """Converts a COO to a dense matrix."""
+    """Converts a COO to a dense matrix.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.coo_todense(sparse.coo_fromdense(jnp.array([[0, 5], [7, 0]])))
+        Array([[0, 5],
+               [7, 0]], dtype=int32)
+    """
     return mat.todense()
 
 
@@ -129,10 +143,23 @@ COO._fromdense = coo_fromdense
 
 
 def coo_matvec(mat: COO, v: Array, transpose: bool = False) -> Array:
-    """Multiplies a COO, transposed if `transpose`, by a vector."""
+    """Multiplies a COO, transposed if `transpose`, by a vector.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.coo_matvec(sparse.coo_fromdense(jnp.array([[0, 5], [7, 0]])), jnp.array([1, 10]))
+        Array([50,  7], dtype=int32)
+    """
     return mat._product(coo_matvec_p, v, transpose)
 
 
 def coo_matmat(mat: COO, B: Array, *, transpose: bool = False) -> Array:
-    """Multiplies a COO, transposed if `transpose`, by a matrix."""
+    """Multiplies a COO, transposed if `transpose`, by a matrix.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.coo_matmat(sparse.coo_fromdense(jnp.array([[0, 5], [7, 0]])), jnp.array([[1], [10]]))
+        Array([[50],
+               [ 7]], dtype=int32)
+    """
     return mat._product(coo_matmat_p, B, transpose)

@@ -115,12 +115,26 @@ class _Compressed(matrices.Matrix):
 
 @tree.register_pytree_node_class
 class CSR(_Compressed):
-    """Is a sparse matrix of data, columns, and the number of the first stored element of each row."""
+    """Is a sparse matrix of data, columns, and the number of the first stored element of each row.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.CSR((jnp.array([5, 7]), jnp.array([1, 0]), jnp.array([0, 1, 2])), shape=(2, 2)).todense()
+        Array([[0, 5],
+               [7, 0]], dtype=int32)
+    """
 
 
 @tree.register_pytree_node_class
 class CSC(_Compressed):
-    """Is a sparse matrix of data, rows, and the number of the first stored element of each column."""
+    """Is a sparse matrix of data, rows, and the number of the first stored element of each column.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.CSC((jnp.array([5, 7]), jnp.array([0, 1]), jnp.array([0, 1, 2])), shape=(2, 2)).todense()
+        Array([[5, 0],
+               [0, 7]], dtype=int32)
+    """
 
     _by_columns = True
 
@@ -136,7 +150,14 @@ class CSC(_Compressed):
 
 
 def csr_todense(mat: CSR) -> Array:
-    """Converts a CSR to a dense matrix."""
+    """Converts a CSR to a dense matrix.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.csr_todense(sparse.csr_fromdense(jnp.array([[0, 5], [7, 0]])))
+        Array([[0, 5],
+               [7, 0]], dtype=int32)
+    """
     return mat.todense()
 
 
@@ -154,10 +175,23 @@ CSR._fromdense = csr_fromdense
 
 
 def csr_matvec(mat: CSR, v: Array, transpose: bool = False) -> Array:
-    """Multiplies a CSR, transposed if `transpose`, by a vector."""
+    """Multiplies a CSR, transposed if `transpose`, by a vector.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.csr_matvec(sparse.csr_fromdense(jnp.array([[0, 5], [7, 0]])), jnp.array([1, 10]))
+        Array([50,  7], dtype=int32)
+    """
     return mat._product(csr_matvec_p, v, transpose)
 
 
 def csr_matmat(mat: CSR, B: Array, *, transpose: bool = False) -> Array:
-    """Multiplies a CSR, transposed if `transpose`, by a matrix."""
+    """Multiplies a CSR, transposed if `transpose`, by a matrix.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> sparse.csr_matmat(sparse.csr_fromdense(jnp.array([[0, 5], [7, 0]])), jnp.array([[1], [10]]))
+        Array([[50],
+               [ 7]], dtype=int32)
+    """
     return mat._product(csr_matmat_p, B, transpose)

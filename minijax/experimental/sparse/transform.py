@@ -258,7 +258,15 @@ def _with_interpreter(f: Callable) -> Callable:
 
 
 class SparseTracer(Tracer):
-    """Is a tracer of a value of an environment of sparse values."""
+    """Is a tracer of a value of an environment of sparse values.
+
+    Example:
+        >>> from minijax.experimental import sparse
+        >>> f = sparse.sparsify(lambda x: (print(type(x).__name__), 2 * x)[1], use_tracer=True)
+        >>> f(sparse.BCOO.fromdense(jnp.array([0, 3]))).todense()
+        SparseTracer
+        Array([0, 6], dtype=int32)
+    """
 
     __slots__ = ("_spvalue",)
 

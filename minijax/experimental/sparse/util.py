@@ -23,15 +23,40 @@ Shape = tuple[int, ...]
 
 
 class SparseEfficiencyError(ValueError):
-    """Is raised where an operation would be inefficient in the layout of a sparse array."""
+    """Is raised where an operation would be inefficient in the layout of a sparse array.
+
+    Example:
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.eye(3))
+        >>> try:
+        ...     x.update_layout(n_batch=1)
+        ... except jax.experimental.sparse.SparseEfficiencyError as error:
+        ...     print(type(error).__name__)
+        SparseEfficiencyError
+    """
 
 
 class SparseEfficiencyWarning(UserWarning):
-    """Warns that an operation is inefficient in the layout of a sparse array."""
+    """Warns that an operation is inefficient in the layout of a sparse array.
+
+    Example:
+        >>> import warnings
+        >>> x = jax.experimental.sparse.BCOO.fromdense(jnp.eye(3))
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     _ = x.update_layout(n_batch=1, on_inefficient="warn")
+        >>> caught[0].category.__name__
+        'SparseEfficiencyWarning'
+    """
 
 
 class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
-    """Warns that cuSPARSE has no routine for an operation."""
+    """Warns that cuSPARSE has no routine for an operation.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", jax.experimental.sparse.CuSparseEfficiencyWarning)
+    """
 
 
 class SparseInfo(NamedTuple):

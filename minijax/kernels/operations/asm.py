@@ -42,6 +42,16 @@ def elementwise_inline_asm(
 
     Returns:
       A list of arrays.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     (y,) = pl.triton.elementwise_inline_asm(
+        ...         "ex2.approx.f32 $0, $1;", args=[x[...]], constraints="=r,r", pack=1,
+        ...         result_shape_dtypes=[jax.ShapeDtypeStruct((2,), jnp.float32)])
+        ...     o[...] = y
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32))
+        >>> "ex2.approx.f32" in str(jax.make_jaxpr(f)(jnp.ones(2)))
+        True
     """
     return elementwise_inline_asm_p.bind(
         *args, asm=asm, constraints=constraints, pack=pack, result_shape_dtypes=tuple(result_shape_dtypes)
@@ -55,6 +65,12 @@ def approx_tanh(x: Any) -> Any:
       x: array of float16, bfloat16 or float32.
 
     Raises TypeError for another dtype.
+
+    Example:
+        >>> kernel = lambda x, o: o.set(pl.triton.approx_tanh(x[...]))
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32))
+        >>> "tanh.approx.f32" in str(jax.make_jaxpr(f)(jnp.ones(2)))
+        True
     """
     x = as_array_or_constant(x)
     dtype = typeof(x).dtype
@@ -88,6 +104,13 @@ def dot(
       precision: as in `jax.lax.dot_general`.
 
     Raises ValueError for arrays of another rank, or if both `allow_tf32` and `precision` are given.
+
+    Example:
+        >>> kernel = lambda x, o: o.set(pl.triton.dot(x[...], x[...], trans_b=True))
+        >>> x, out = jnp.array([[1.0, 2.0], [3.0, 4.0]]), jax.ShapeDtypeStruct((2, 2), jnp.float32)
+        >>> pl.pallas_call(kernel, out, interpret=True)(x)
+        Array([[ 5., 11.],
+               [11., 25.]], dtype=float32)
     """
     if len(typeof(a).shape) != 2 or len(typeof(b).shape) != 2:
         raise ValueError("`a` and `b` must be 2D arrays.")

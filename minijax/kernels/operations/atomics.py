@@ -118,6 +118,14 @@ def atomic_xchg(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> 
       mask: array of bools; where it is false, nothing is written.
 
     Raises ValueError for a dtype that GPUs do not update at once.
+
+    Example:
+        >>> def kernel(o):
+        ...     o[...] = jnp.zeros(2, jnp.int32)
+        ...     old = pl.triton.atomic_xchg(o, 0, 7)
+        ...     o[1] = old + 1
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)()
+        Array([7, 1], dtype=int32)
     """
     return _atomic(AtomicOpType.XCHG, x_ref_or_view, idx, val, mask)
 
@@ -136,27 +144,67 @@ def atomic_add(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> A
 
 
 def atomic_max(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Sets elements to the larger of themselves and values, and returns the old ones. As `atomic_xchg`."""
+    """Sets elements to the larger of themselves and values, and returns the old ones. As `atomic_xchg`.
+
+    Example:
+        >>> def kernel(o):
+        ...     o[...] = jnp.full(2, 5, jnp.int32)
+        ...     pl.triton.atomic_max(o, 0, 7)
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)()
+        Array([7, 5], dtype=int32)
+    """
     return _atomic(AtomicOpType.MAX, x_ref_or_view, idx, val, mask)
 
 
 def atomic_min(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Sets elements to the smaller of themselves and values, and returns the old ones. As `atomic_xchg`."""
+    """Sets elements to the smaller of themselves and values, and returns the old ones. As `atomic_xchg`.
+
+    Example:
+        >>> def kernel(o):
+        ...     o[...] = jnp.full(2, 5, jnp.int32)
+        ...     pl.triton.atomic_min(o, 0, 3)
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)()
+        Array([3, 5], dtype=int32)
+    """
     return _atomic(AtomicOpType.MIN, x_ref_or_view, idx, val, mask)
 
 
 def atomic_and(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Keeps the bits of elements that values have too, and returns the old elements. As `atomic_xchg`."""
+    """Keeps the bits of elements that values have too, and returns the old elements. As `atomic_xchg`.
+
+    Example:
+        >>> def kernel(o):
+        ...     o[...] = jnp.full(2, 0b1100, jnp.int32)
+        ...     pl.triton.atomic_and(o, 0, 0b0110)
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)()
+        Array([ 4, 12], dtype=int32)
+    """
     return _atomic(AtomicOpType.AND, x_ref_or_view, idx, val, mask)
 
 
 def atomic_or(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Sets the bits of elements that values have, and returns the old elements. As `atomic_xchg`."""
+    """Sets the bits of elements that values have, and returns the old elements. As `atomic_xchg`.
+
+    Example:
+        >>> def kernel(o):
+        ...     o[...] = jnp.full(2, 0b1100, jnp.int32)
+        ...     pl.triton.atomic_or(o, 0, 0b0110)
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)()
+        Array([14, 12], dtype=int32)
+    """
     return _atomic(AtomicOpType.OR, x_ref_or_view, idx, val, mask)
 
 
 def atomic_xor(x_ref_or_view: Any, idx: Any, val: Any, *, mask: Any = None) -> Any:
-    """Inverts the bits of elements that values have, and returns the old elements. As `atomic_xchg`."""
+    """Inverts the bits of elements that values have, and returns the old elements. As `atomic_xchg`.
+
+    Example:
+        >>> def kernel(o):
+        ...     o[...] = jnp.full(2, 0b1100, jnp.int32)
+        ...     pl.triton.atomic_xor(o, 0, 0b0110)
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)()
+        Array([10, 12], dtype=int32)
+    """
     return _atomic(AtomicOpType.XOR, x_ref_or_view, idx, val, mask)
 
 
@@ -169,6 +217,14 @@ def atomic_cas(ref: Any, cmp: Any, val: Any) -> Any:
       val: scalar that is written.
 
     Raises ValueError for an array.
+
+    Example:
+        >>> def kernel(o):
+        ...     o[...] = jnp.ones((), jnp.int32)
+        ...     pl.triton.atomic_cas(o, 1, 7)  # it is 1
+        ...     pl.triton.atomic_cas(o, 1, 8)  # it is 7 now
+        >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((), jnp.int32), interpret=True)())
+        7
     """
     aval = type_of(ref)
     cmp, val = (convert(as_array_or_constant(x), aval.dtype) for x in (cmp, val))

@@ -45,6 +45,11 @@ def with_memory_space_constraint(x: Any, memory_space: Any) -> Any:
     Raises:
       NotImplementedError: for another memory space.
       ValueError: outside of a traced function.
+
+    Example:
+        >>> f = jax.jit(lambda x: pltpu.with_memory_space_constraint(2 * x, pltpu.VMEM))
+        >>> jax.make_jaxpr(f)(jnp.ones(2)).eqns[0].params["jaxpr"].eqns[1].primitive
+        with_memory_space_constraint
     """
     if memory_space is MemorySpace.ANY:
         return x

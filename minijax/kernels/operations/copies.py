@@ -247,6 +247,17 @@ def make_async_copy(src_ref: Any, dst_ref: Any, sem: Any) -> AsyncCopyDescriptor
       A copy with the methods `start` and `wait`.
 
     See also: `pltpu.async_copy`, `pltpu.sync_copy`.
+
+    Example:
+        >>> def kernel(x, o, semaphore):
+        ...     copy = pltpu.make_async_copy(x, o, semaphore)
+        ...     copy.start()
+        ...     copy.wait()
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> f = pl.pallas_call(kernel, out, in_specs=[anywhere], out_specs=anywhere,
+        ...                    scratch_shapes=[pltpu.SemaphoreType.DMA], interpret=True)
+        >>> f(jnp.array([1, 2]))
+        Array([1, 2], dtype=int32)
     """
     return AsyncCopyDescriptor(src_ref, dst_ref, sem)
 
@@ -261,6 +272,16 @@ def async_copy(src_ref: Any, dst_ref: Any, sem: Any, *, priority: int = 0, add: 
 
     Returns:
       The copy, whose method `wait` waits for its end.
+
+    Example:
+        >>> def kernel(x, o, semaphore):
+        ...     copy = pltpu.async_copy(x, o, semaphore)
+        ...     copy.wait()
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> f = pl.pallas_call(kernel, out, in_specs=[anywhere], out_specs=anywhere,
+        ...                    scratch_shapes=[pltpu.SemaphoreType.DMA], interpret=True)
+        >>> f(jnp.array([1, 2]))
+        Array([1, 2], dtype=int32)
     """
     copy = make_async_copy(src_ref, dst_ref, sem)
     copy.start(priority, add=add)
@@ -327,6 +348,13 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     Args:
       src_ref, dst_ref: references, views, or trees of these.
       add: whether the elements are added to those of the destination.
+
+    Example:
+        >>> anywhere = pl.BlockSpec(memory_space=pl.ANY)
+        >>> out = jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> f = pl.pallas_call(pltpu.sync_copy, out, in_specs=[anywhere], out_specs=anywhere, interpret=True)
+        >>> f(jnp.array([1, 2]))
+        Array([1, 2], dtype=int32)
     """
     sources, targets = (list(map(_captured, tree.tree_leaves(x, is_view))) for x in (src_ref, dst_ref))
 

@@ -175,17 +175,33 @@ def empty(shape: Any, dtype: Any, *, out_sharding: Any = None) -> Any:
       shape: shape.
       dtype: dtype.
       out_sharding: sharding.
+
+    Example:
+        >>> pl.empty((2, 3), jnp.float32).shape
+        (2, 3)
     """
     return empty_array(shape, dtype, out_sharding=out_sharding)
 
 
 def empty_like(x: Any) -> Any:
-    """Returns a tree of arrays whose elements are not set, with the shapes and dtypes of those of `x`."""
+    """Returns a tree of arrays whose elements are not set, with the shapes and dtypes of those of `x`.
+
+    Example:
+        >>> jax.tree.map(jnp.shape, pl.empty_like({"w": jnp.ones((2, 3)), "b": jnp.ones(3)}))
+        {'b': (3,), 'w': (2, 3)}
+    """
     return tree.tree_map(lambda leaf: empty(leaf.shape, leaf.dtype), x)
 
 
 def empty_ref_like(x: Any) -> Any:
-    """Returns references to arrays whose elements are not set, with the shapes, dtypes and memory spaces of `x`."""
+    """Returns references to arrays whose elements are not set, with the shapes, dtypes and memory spaces of `x`.
+
+    Example:
+        >>> ref = pl.empty_ref_like(jax.ShapeDtypeStruct((2,), jnp.float32))
+        >>> ref[...] = jnp.array([1.0, 2.0])
+        >>> ref[...]
+        Array([1., 2.], dtype=float32)
+    """
 
     def like(leaf):
         space = leaf.memory_space if isinstance(leaf, MemoryRef) else None
@@ -214,7 +230,16 @@ def run_state(f: Callable[..., None]) -> Callable[[Any], Any]:
 
 
 def debug_print(fmt: str, *args: Any) -> None:
-    """Prints values from within a kernel, with `{}` in the text for each; after a text without `{}`, as GPUs do."""
+    """Prints values from within a kernel, with `{}` in the text for each; after a text without `{}`, as GPUs do.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     pl.debug_print("x = {}", x[0])
+        ...     o[...] = x[...]
+        >>> _ = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)(jnp.array([7, 8]))
+        x = 7
+        >>> jax.effects_barrier()
+    """
     print_values(fmt, *args, skip_format_check="{" not in fmt)
 
 

@@ -66,6 +66,10 @@ def to_pallas_key(key: Any) -> Any:
 
     Args:
       key: random key, or the words of one of the default generator.
+
+    Example:
+        >>> pltpu.to_pallas_key(jax.random.key(0)).dtype
+        key<pl>
     """
     key = key if is_key(key) else wrap_key_data(key)
     return core_impl.wrapped(random.bits(key, _SHAPE, _UINT32))

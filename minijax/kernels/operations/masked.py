@@ -216,6 +216,13 @@ def store(ref: Any, val: Any, *, mask: Any = None, eviction_policy: str | None =
     Raises ValueError for a value or mask of another shape or dtype.
 
     See also: `pl.triton.load`.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     o[...] = jnp.zeros_like(o)
+        ...     pl.triton.store(o, x[...], mask=x[...] > 1)
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)(jnp.array([1, 2]))
+        Array([0, 2], dtype=int32)
     """
     swap(ref, val, mask, eviction_policy, "store")
 
@@ -224,6 +231,11 @@ def load_tpu(ref: Any, *, mask: Any = None) -> Any:
     """Reads a reference, or a view of one, where a mask is true; other elements are undefined.
 
     Raises ValueError for a mask of another shape.
+
+    Example:
+        >>> kernel = lambda x, o: o.set(pltpu.load(x))
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)(jnp.array([1, 2]))
+        Array([1, 2], dtype=int32)
     """
     return load(ref, mask=mask)
 
@@ -232,6 +244,13 @@ def store_tpu(ref: Any, val: Any, *, mask: Any = None) -> None:
     """Writes a reference, or a view of one, where a mask is true.
 
     Raises ValueError for a value or mask of another shape or dtype.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     o[...] = jnp.zeros_like(o)
+        ...     pltpu.store(o, x[...], mask=x[...] > 1)
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)(jnp.array([1, 2]))
+        Array([0, 2], dtype=int32)
     """
     store(ref, val, mask=mask)
 

@@ -151,6 +151,16 @@ def with_scoped(*types: Any, collective_axes: Any = (), **kw_types: Any) -> Call
     """Gives the decorated function references to new memory, after its own arguments or by name.
 
     Arguments as those of `pl.run_scoped`.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     @pl.with_scoped(pltpu.VMEM((2,), jnp.int32))
+        ...     def body(scratch):
+        ...         scratch[...] = 2 * x[...]
+        ...         o[...] = scratch[...] + 1
+        ...     body()
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=True)(jnp.array([1, 2]))
+        Array([3, 5], dtype=int32)
     """
 
     def decorate(f):

@@ -22,7 +22,12 @@ COUNTER = np.dtype(np.int16)
 
 
 class DeviceIdType(enum.Enum):
-    """Says how devices are named: MESH, by coordinates in the mesh or a dict of axis names; LOGICAL, by one number."""
+    """Says how devices are named: MESH, by coordinates in the mesh or a dict of axis names; LOGICAL, by one number.
+
+    Example:
+        >>> pl.DeviceIdType.LOGICAL
+        <DeviceIdType.LOGICAL: 'logical'>
+    """
 
     MESH = "mesh"
     LOGICAL = "logical"
@@ -110,6 +115,16 @@ def semaphore_read(sem_or_view: Any) -> Any:
     """Returns the value of a semaphore, an int32 scalar. Raises ValueError for an array of semaphores.
 
     See also: `pl.semaphore_signal`, `pl.semaphore_wait`.
+
+    Example:
+        >>> def kernel(o, semaphore):
+        ...     pl.semaphore_signal(semaphore, 3)
+        ...     o[0] = pl.semaphore_read(semaphore)
+        ...     pl.semaphore_wait(semaphore, 3)
+        >>> out, memory = jax.ShapeDtypeStruct((1,), jnp.int32), pl.BlockSpec(memory_space=pltpu.SMEM)
+        >>> scratch = [pltpu.SemaphoreType.REGULAR]
+        >>> pl.pallas_call(kernel, out, out_specs=memory, scratch_shapes=scratch, interpret=pltpu.InterpretParams())()
+        Array([3], dtype=int32)
     """
     _checked("read", sem_or_view)
     return semaphore_read_p.call(sem_or_view)[0]
@@ -136,6 +151,16 @@ def semaphore_signal(
     Raises ValueError for an array of semaphores, or another reference.
 
     See also: `pl.semaphore_wait`.
+
+    Example:
+        >>> def kernel(o, semaphore):
+        ...     pl.semaphore_signal(semaphore, 2)
+        ...     pl.semaphore_wait(semaphore, 2)
+        ...     o[0] = pl.semaphore_read(semaphore)
+        >>> out, memory = jax.ShapeDtypeStruct((1,), jnp.int32), pl.BlockSpec(memory_space=pltpu.SMEM)
+        >>> simulated = dict(scratch_shapes=[pltpu.SemaphoreType.REGULAR], interpret=pltpu.InterpretParams())
+        >>> pl.pallas_call(kernel, out, out_specs=memory, **simulated)()
+        Array([0], dtype=int32)
     """
     _checked("signal", sem_or_view)
     semaphore_signal_p.call(sem_or_view, _count(inc), device_id, core_index, device_id_type=device_id_type)
@@ -152,6 +177,17 @@ def semaphore_wait(sem_or_view: Any, value: Any = 1, *, decrement: bool = True) 
     Raises ValueError for an array of semaphores, or another reference.
 
     See also: `pl.semaphore_signal`.
+
+    Example:
+        >>> def kernel(o, semaphore):
+        ...     pl.semaphore_signal(semaphore, 5)
+        ...     pl.semaphore_wait(semaphore, 2)
+        ...     o[0] = pl.semaphore_read(semaphore)
+        ...     pl.semaphore_wait(semaphore, 3)
+        >>> out, memory = jax.ShapeDtypeStruct((1,), jnp.int32), pl.BlockSpec(memory_space=pltpu.SMEM)
+        >>> simulated = dict(scratch_shapes=[pltpu.SemaphoreType.REGULAR], interpret=pltpu.InterpretParams())
+        >>> pl.pallas_call(kernel, out, out_specs=memory, **simulated)()
+        Array([3], dtype=int32)
     """
     _checked("wait", sem_or_view)
     semaphore_wait_p.call(sem_or_view, _count(value), decrement=decrement)

@@ -81,17 +81,44 @@ def _int32(x: Any) -> Any:
 
 
 def delay(nanos: Any) -> None:
-    """Waits for a number of nanoseconds, an integer."""
+    """Waits for a number of nanoseconds, an integer.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     pl.delay(100)
+        ...     o[...] = x[...]
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((1,), jnp.int32))
+        >>> "delay" in str(jax.make_jaxpr(f)(jnp.array([1])))
+        True
+    """
     delay_p.bind(_int32(nanos))
 
 
 def prng_seed(*seeds: Any) -> None:
-    """Seeds the core's generator of random bits with integers."""
+    """Seeds the core's generator of random bits with integers.
+
+    Example:
+        >>> def kernel(o):
+        ...     pltpu.prng_seed(0)
+        ...     o[...] = pltpu.prng_random_bits(o.shape)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.int32), interpret=pltpu.InterpretParams())
+        >>> f().shape
+        (8, 128)
+    """
     prng_seed_p.bind(*map(_int32, seeds))
 
 
 def prng_random_bits(shape: Sequence[int]) -> Any:
-    """Returns an int32 array of random bits by the core's generator, which `pltpu.prng_seed` seeds."""
+    """Returns an int32 array of random bits by the core's generator, which `pltpu.prng_seed` seeds.
+
+    Example:
+        >>> def kernel(o):
+        ...     pltpu.prng_seed(7)
+        ...     o[...] = pltpu.prng_random_bits((8, 128))
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.int32), interpret=pltpu.InterpretParams())
+        >>> f().shape
+        (8, 128)
+    """
     return prng_random_bits_p.bind(shape=tuple(shape))
 
 
@@ -102,6 +129,12 @@ def stochastic_round(x: Any, random_bits: Any, *, target_dtype: Any) -> Any:
       x: float32 array.
       random_bits: uint32 array of the same shape.
       target_dtype: bfloat16, or a dtype of 8 bits.
+
+    Example:
+        >>> kernel = lambda x, bits, o: o.set(pltpu.stochastic_round(x[...], bits[...], target_dtype=jnp.bfloat16))
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.bfloat16))
+        >>> "stochastic_round" in str(jax.make_jaxpr(f)(jnp.ones((8, 128)), jnp.zeros((8, 128), jnp.uint32)))
+        True
     """
     return stochastic_round_p.bind(x, random_bits, target_dtype=target_dtype)
 
@@ -110,6 +143,12 @@ def pack_elementwise(xs: Sequence[Any], *, packed_dtype: Any) -> Any:
     """Returns a uint32 array whose elements hold an element of each array as `packed_dtype`.
 
     Raises ValueError for arrays of different types, or as many as do not fit 32 bits.
+
+    Example:
+        >>> kernel = lambda x, y, o: o.set(pltpu.pack_elementwise([x[...], y[...]], packed_dtype=jnp.bfloat16))
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.uint32))
+        >>> "pack_elementwise" in str(jax.make_jaxpr(f)(jnp.ones((8, 128)), jnp.ones((8, 128))))
+        True
     """
     count = 32 // dtypes.itemsize_bits(np.dtype(packed_dtype))
     avals = [typeof(x) for x in xs]
@@ -133,7 +172,16 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
 
 
 def trace_value(label: str, value: Any) -> None:
-    """Writes an int32 or float32 scalar to the profiler's trace, under a label."""
+    """Writes an int32 or float32 scalar to the profiler's trace, under a label.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     pltpu.trace_value("x", x[0])
+        ...     o[...] = x[...]
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32))
+        >>> "trace_value" in str(jax.make_jaxpr(f)(jnp.array([1, 2])))
+        True
+    """
     trace_value_p.bind(value, label=label)
 
 
@@ -158,5 +206,11 @@ def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int
 
 
 def debug_barrier() -> None:
-    """Waits for all threads of a GPU's block."""
+    """Waits for all threads of a GPU's block.
+
+    Example:
+        >>> kernel = lambda o: (o.set(jnp.ones(2)), pl.triton.debug_barrier())[0]
+        >>> "debug_barrier" in str(jax.make_jaxpr(pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32)))())
+        True
+    """
     debug_barrier_p.bind()

@@ -142,6 +142,10 @@ def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
     Args:
       x: array of integers.
       values: number for each axis, or one for a scalar.
+
+    Example:
+        >>> pl.multiple_of(jnp.int32(16), 8)
+        Array(16, dtype=int32)
     """
     return multiple_of_p.bind(x, values=_numbers(values))
 
@@ -152,6 +156,10 @@ def max_contiguous(x: Any, values: Sequence[int] | int) -> Any:
     Args:
       x: array of integers.
       values: number for each axis.
+
+    Example:
+        >>> pl.triton.max_contiguous(jnp.arange(4), 4)
+        Array([0, 1, 2, 3], dtype=int32)
     """
     return max_contiguous_p.bind(x, values=tuple(_numbers(values)))
 
@@ -175,6 +183,11 @@ def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
     """Returns an array broadcast to a shape, by one operation; `a` itself if it has this shape.
 
     Raises ValueError for a shape to which it does not broadcast.
+
+    Example:
+        >>> pl.broadcast_to(jnp.array([1, 2]), (2, 2))
+        Array([[1, 2],
+               [1, 2]], dtype=int32)
     """
     a = as_array_or_constant(a)
     have = typeof(a).shape
@@ -196,6 +209,11 @@ def roll(x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axi
       stride_axis: number of another axis.
 
     Raises ValueError for an axis that is not there, or a stride without its axis.
+
+    Example:
+        >>> kernel = lambda x, o: o.set(pltpu.roll(x[...], 1, axis=0))
+        >>> pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.int32), interpret=True)(jnp.arange(4))
+        Array([3, 0, 1, 2], dtype=int32)
     """
     ndim = len(typeof(x).shape)
     if isinstance(shift, int) and shift < 0:
@@ -221,6 +239,13 @@ def bitcast(x: Any, ty: Any) -> Any:
       ty: dtype.
 
     Raises ValueError if the axis cannot be scaled, or for a vector.
+
+    Example:
+        >>> kernel = lambda x, o: o.set(pltpu.bitcast(x[...], jnp.uint32))
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2, 2), jnp.uint32), interpret=True)
+        >>> f(jnp.array([[1, -1], [2, -2]]))
+        Array([[         1, 4294967295],
+               [         2, 4294967294]], dtype=uint32)
     """
     ty = dtypes.canonicalize_dtype(ty)
     aval = typeof(x)

@@ -79,7 +79,14 @@ def segment_mask(q_segment_ids: Array, kv_segment_ids: Array) -> Array:
 def mha_reference(
     q: Array, k: Array, v: Array, segment_ids: Array | None, sm_scale: float = 1.0, causal: bool = False
 ) -> Array:
-    """Computes `mha` by operations of XLA, with all scores at once. Its arguments are the first six of `mha`."""
+    """Computes `mha` by operations of XLA, with all scores at once. Its arguments are the first six of `mha`.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import attention
+        >>> q, k = jnp.zeros((1, 2, 1, 4)), jnp.ones((1, 2, 1, 4))  # equal scores: means of the values
+        >>> attention.mha_reference(q, k, jnp.array([1.0, 3.0]).reshape(1, 2, 1, 1), None).ravel()
+        Array([2., 2.], dtype=float32)
+    """
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k, preferred_element_type=jnp.float32)
     seen = jnp.ones((1, 1, *scores.shape[2:]), bool)
     if segment_ids is not None:

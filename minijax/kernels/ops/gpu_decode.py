@@ -370,7 +370,14 @@ def mqa_reference(
     return_residuals: bool = False,
     normalize_output: bool = True,
 ) -> Any:
-    """Computes `mqa` by operations of XLA. Its arguments are those of `mqa` without the options of the kernel."""
+    """Computes `mqa` by operations of XLA. Its arguments are those of `mqa` without the options of the kernel.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import decode_attention
+        >>> q, k = jnp.zeros((1, 2, 4)), jnp.ones((1, 2, 4))  # equal scores: the mean of the values
+        >>> decode_attention.mqa_reference(q, k, jnp.array([[[1.0] * 4, [3.0] * 4]])).ravel()[:2]
+        Array([2., 2.], dtype=float32)
+    """
     k, v = k[:, :, None], v[:, :, None]
     return gqa_reference(q, k, v, start_idx, kv_seq_len, sm_scale, return_residuals, normalize_output)
 
@@ -535,6 +542,13 @@ def paged_attention_reference(
       lengths: numbers of each sequence's keys, of the shape (batch,).
       mask_value: score of keys that are not seen.
       attn_logits_soft_cap: bound that scores approach; None: no bound.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import paged_attention
+        >>> q, k = jnp.zeros((1, 1, 4)), jnp.ones((1, 2, 1, 4))  # equal scores: the mean of the values that are seen
+        >>> v = jnp.array([1.0, 3.0])[None, :, None, None] * jnp.ones(4)
+        >>> paged_attention.paged_attention_reference(q, k, v, jnp.array([1]))[0, 0, 0]
+        Array(1., dtype=float32)
     """
     (batch, heads, head_dim), kv_heads = q.shape, k.shape[2]
     grouped = q.reshape(batch, kv_heads, heads // kv_heads, head_dim)

@@ -353,6 +353,11 @@ def layer_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1
       weight: weights of the last axis.
       bias: biases of the last axis.
       eps: number added to the variance.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import layer_norm
+        >>> layer_norm.layer_norm_reference(jnp.array([[1.0, 3.0]]), jnp.ones(2), jnp.zeros(2)).round(2)
+        Array([[-1.,  1.]], dtype=float32)
     """
     mean = jnp.mean(x, -1, keepdims=True)
     variance = jnp.maximum(0.0, jnp.mean(jnp.square(x), -1, keepdims=True) - jnp.square(mean))
@@ -361,7 +366,13 @@ def layer_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1
 
 @functools.partial(jit, static_argnames=("eps",))
 def rms_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1e-5) -> Array:
-    """Computes `rms_norm` by operations of XLA. See `layer_norm_reference`."""
+    """Computes `rms_norm` by operations of XLA. See `layer_norm_reference`.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import rms_norm
+        >>> rms_norm.rms_norm_reference(jnp.array([[3.0, 3.0]]), jnp.ones(2), jnp.zeros(2)).round(2)
+        Array([[1., 1.]], dtype=float32)
+    """
     return x * lax.rsqrt(jnp.mean(jnp.square(x), -1, keepdims=True) + eps) * _as_rows(weight, x) + _as_rows(bias, x)
 
 

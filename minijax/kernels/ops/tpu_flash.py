@@ -22,7 +22,16 @@ from minijax.run.arrays.array import Array
 
 
 class SegmentIds(NamedTuple):
-    """Names the segments of queries and keys, of the shape (batch, length): queries see only keys of their own."""
+    """Names the segments of queries and keys, of the shape (batch, length): queries see only keys of their own.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import flash_attention
+        >>> segments = flash_attention.SegmentIds(q=jnp.array([[0, 0, 1]]), kv=jnp.array([[0, 0, 1]]))
+        >>> (segments.q[:, :, None] == segments.kv[:, None])[0]  # which keys each query sees
+        Array([[ True,  True, False],
+               [ True,  True, False],
+               [False, False,  True]], dtype=bool)
+    """
 
     q: Any
     kv: Any

@@ -145,6 +145,12 @@ def set_tpu_interpret_mode(params: InterpretParams | None = InterpretParams()) -
       params: options of the simulator.
 
     Raises TypeError for another object.
+
+    Example:
+        >>> pltpu.set_tpu_interpret_mode()
+        >>> pl.pallas_call(lambda o: o.set(jnp.ones(2)), jax.ShapeDtypeStruct((2,), jnp.float32))()
+        Array([1., 1.], dtype=float32)
+        >>> pltpu.set_tpu_interpret_mode(None)
     """
     _forced.set_global(_checked("set_tpu_interpret_mode", params))
 
@@ -153,4 +159,7 @@ def reset_tpu_interpret_mode_state() -> None:
     """Forgets what an interrupted simulation left behind. Each simulation has a state of its own, so nothing is left.
 
     Programs call it after an error, as jax requires.
+
+    Example:
+        >>> pltpu.reset_tpu_interpret_mode_state()
     """

@@ -28,7 +28,12 @@ from minijax.run.programs import exhausted, host_calls
 
 @known_as("jax._src.array.Shard")
 class Shard:
-    """Describes the part of an array on one device: `device`, `index` (slices), `replica_id`, and `data`, an array."""
+    """Describes the part of an array on one device: `device`, `index` (slices), `replica_id`, and `data`, an array.
+
+    Example:
+        >>> jnp.array([1, 2]).addressable_shards[0].data
+        Array([1, 2], dtype=int32)
+    """
 
     def __init__(self, device: Any, index: tuple, replica_id: int, data: Any):
         self.device, self.index, self.replica_id, self.data = device, index, replica_id, data
@@ -760,7 +765,13 @@ def hidden(x: ArrayImpl) -> ArrayImpl:
 
 
 def live_arrays(platform: str | None = None) -> list[Array]:
-    """Returns the arrays of a backend that are alive and not deleted."""
+    """Returns the arrays of a backend that are alive and not deleted.
+
+    Example:
+        >>> x = jnp.array([1, 2])
+        >>> x.unsafe_buffer_pointer() in [array.unsafe_buffer_pointer() for array in jax.live_arrays()]
+        True
+    """
     pending.run_all()
     collect_garbage()
     raws = [raw for raw in client.get_client(platform).live_arrays() if type(raw.aval) is Signature]

@@ -328,7 +328,12 @@ def lowering_platform(device: Device) -> str:
 
 
 def process_index(backend: Any = None) -> int:
-    """Returns the index of this process among those of the program; 0 for a program of one process."""
+    """Returns the index of this process among those of the program; 0 for a program of one process.
+
+    Example:
+        >>> jax.process_index()
+        0
+    """
     return get_client(backend).process_index()
 
 
@@ -348,7 +353,12 @@ def process_count(backend: Any = None) -> int:
 
 
 def process_indices(backend: Any = None) -> list[int]:
-    """Returns a list of the indices of all processes."""
+    """Returns a list of the indices of all processes.
+
+    Example:
+        >>> jax.process_indices()
+        [0]
+    """
     return list(range(process_count(backend)))
 
 
@@ -357,19 +367,34 @@ def _warn_renamed(old: str, new: str) -> None:
 
 
 def host_id(backend: Any = None) -> int:
-    """Returns the index of this process; the older name of `process_index`, which gives a warning."""
+    """Returns the index of this process; the older name of `process_index`, which gives a warning.
+
+    Example:
+        >>> jax.process_index()
+        0
+    """
     _warn_renamed("jax.host_id", "jax.process_index")
     return process_index(backend)
 
 
 def host_count(backend: Any = None) -> int:
-    """Returns the number of processes; the older name of `process_count`, which gives a warning."""
+    """Returns the number of processes; the older name of `process_count`, which gives a warning.
+
+    Example:
+        >>> jax.process_count()
+        1
+    """
     _warn_renamed("jax.host_count", "jax.process_count")
     return process_count(backend)
 
 
 def host_ids(backend: Any = None) -> list[int]:
-    """Returns the indices of all processes; the older name of `process_indices`, which gives a warning."""
+    """Returns the indices of all processes; the older name of `process_indices`, which gives a warning.
+
+    Example:
+        >>> jax.process_indices()
+        [0]
+    """
     _warn_renamed("jax.host_ids", "jax.process_indices")
     return process_indices(backend)
 

@@ -34,6 +34,11 @@ def devices_of(machine: str, **options: Any) -> list[Any]:
         mesh = jax.make_mesh((4, 4), ("data", "model"), devices=devices)
         x = jax.ShapeDtypeStruct((64, 64), jnp.bfloat16, sharding=jax.NamedSharding(mesh, jax.P("data", "model")))
         jax.jit(jnp.tanh).lower(x).compile().cost_analysis()
+
+    Example:
+        >>> minijax.devices_of("abacus")
+        Traceback (most recent call last):
+        ValueError: devices_of: machine must be of the form "tpu:v5e:4x4" (a topology), ...
     """
     platform, _, name = machine.partition(":") if isinstance(machine, str) else (None, "", "")
     if platform == "tpu" and name:

@@ -18,6 +18,10 @@ def register_ffi_target(name: str, fn: Any, platform: str = "cpu", api_version: 
 
     `api_version` is 1 for functions of the typed FFI, and 0 for older ones. Raises JaxRuntimeError if `fn` is not a
     function, or if the name is registered for another one.
+
+    Example:
+        >>> from jaxlib.cpu import _lapack
+        >>> jax.ffi.register_ffi_target("docs_cholesky", _lapack.registrations()["lapack_spotrf_ffi"], platform="cpu")
     """
     _check_name("register_ffi_target", name)
     xc.register_custom_call_target(name, fn, platform, api_version, **kwargs)
@@ -33,7 +37,13 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
 
 
 def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
-    """Raises ValueError: `register_ffi_type` registers types."""
+    """Raises ValueError: `register_ffi_type` registers types.
+
+    Example:
+        >>> jax.ffi.register_ffi_type_id("docs_state", object())
+        Traceback (most recent call last):
+        ValueError: ...
+    """
     raise ValueError("register_ffi_type_id is not supported after jaxlib version 381: use register_ffi_type.")
 
 
@@ -49,10 +59,22 @@ def _check_name(function: str, name: Any) -> None:
 
 
 def pycapsule(funcptr: Any) -> Any:
-    """Wraps a ctypes function pointer in a capsule for `register_ffi_target`."""
+    """Wraps a ctypes function pointer in a capsule for `register_ffi_target`.
+
+    Example:
+        >>> import ctypes
+        >>> type(jax.ffi.pycapsule(ctypes.pythonapi.Py_GetVersion))
+        <class 'PyCapsule'>
+    """
     return _capsule(funcptr, None, None)
 
 
 def include_dir() -> str:
-    """Returns the folder of jaxlib's header files."""
+    """Returns the folder of jaxlib's header files.
+
+    Example:
+        >>> import os
+        >>> sorted(os.listdir(os.path.join(jax.ffi.include_dir(), "xla", "ffi", "api")))
+        ['api.h', 'c_api.h', 'ffi.h']
+    """
     return os.path.join(os.path.dirname(os.path.abspath(jaxlib.__file__)), "include")

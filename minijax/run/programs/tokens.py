@@ -84,6 +84,11 @@ def effects_barrier() -> None:
     """Waits until the effects of all programs that this thread has started have taken place.
 
     Raises the error of a host callback, if one has failed.
+
+    Example:
+        >>> jax.jit(lambda x: jax.debug.print("x = {}", x))(1.0)
+        x = 1.0
+        >>> jax.effects_barrier()
     """
     mine = _by_thread.pop(threading.get_ident(), None) or _Tokens()
     failure = None

@@ -22,7 +22,12 @@ ProfilePlane = _profile_data.ProfilePlane
 
 
 class ProfileOptions(_profiler.ProfileOptions):
-    """Options of a profile: `python_tracer_level`, `host_tracer_level`, `session_id` and the other attributes."""
+    """Options of a profile: `python_tracer_level`, `host_tracer_level`, `session_id` and the other attributes.
+
+    Example:
+        >>> options = jax.profiler.ProfileOptions()
+        >>> options.python_tracer_level = 0  # no Python functions
+    """
 
 
 # ---- traces ------------------------------------------------------------------------------------------
@@ -54,6 +59,15 @@ def start_trace(
     `stop_trace` writes it to `log_dir/plugins/profile/<time>/`, where XProf and TensorBoard find it. With
     `create_perfetto_trace` it also writes `perfetto_trace.json.gz`, and with `create_perfetto_link` prints a link that
     shows it in a browser. `profiler_options`: a `ProfileOptions`. Raises RuntimeError if a profile is being recorded.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> jax.profiler.start_trace(folder)
+        >>> _ = jax.block_until_ready(jnp.sin(1.0))
+        >>> jax.profiler.stop_trace()
+        >>> os.listdir(folder)
+        ['plugins']
     """
     with _lock:
         if _running.session is not None:
@@ -73,6 +87,14 @@ def stop_trace() -> None:
 
     With `create_perfetto_link` it waits until a browser has fetched the trace. Raises RuntimeError if no profile is
     being recorded, and JaxRuntimeError if the files cannot be written.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> jax.profiler.start_trace(folder)
+        >>> jax.profiler.stop_trace()
+        >>> os.listdir(folder)
+        ['plugins']
     """
     with _lock:
         session, _running.session = _running.session, None
@@ -98,7 +120,16 @@ def trace(
     create_perfetto_trace: bool = False,
     profiler_options: ProfileOptions | None = None,
 ) -> Iterator[None]:
-    """Records a profile in a `with` statement; its arguments and errors are those of `start_trace`."""
+    """Records a profile in a `with` statement; its arguments and errors are those of `start_trace`.
+
+    Example:
+        >>> import os, tempfile
+        >>> folder = tempfile.mkdtemp()
+        >>> with jax.profiler.trace(folder):
+        ...     _ = jax.block_until_ready(jnp.sin(1.0))
+        >>> os.listdir(folder)
+        ['plugins']
+    """
     start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
@@ -162,18 +193,37 @@ def offer(path: Path) -> None:
 
 
 class TraceAnnotation(_profiler.TraceMe):
-    """Names a span of time in profiles, in a `with` statement: `TraceAnnotation(name, **metadata)`."""
+    """Names a span of time in profiles, in a `with` statement: `TraceAnnotation(name, **metadata)`.
+
+    Example:
+        >>> with jax.profiler.TraceAnnotation("load", file=3):
+        ...     x = jnp.ones(2)
+    """
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Marks a step of a program in a `with` statement; with its number `step_num`, tools can compare steps."""
+    """Marks a step of a program in a `with` statement; with its number `step_num`, tools can compare steps.
+
+    Example:
+        >>> for i in range(2):
+        ...     with jax.profiler.StepTraceAnnotation("train", step_num=i):
+        ...         _ = jnp.sin(1.0)
+    """
 
     def __init__(self, name: str, **kwargs: Any):
         super().__init__(name, _r=1, **kwargs)
 
 
 def annotate_function(func: Callable, name: str | None = None, **decorator_kwargs: Any) -> Callable:
-    """Wraps a function to name its calls in profiles, by default by its own name; keywords are metadata."""
+    """Wraps a function to name its calls in profiles, by default by its own name; keywords are metadata.
+
+    Example:
+        >>> @jax.profiler.annotate_function
+        ... def load():
+        ...     return jnp.ones(2)
+        >>> load()
+        Array([1., 1.], dtype=float32)
+    """
     name = name or func.__name__
 
     @functools.wraps(func)
@@ -200,6 +250,10 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
     """Starts a server from which XProf and TensorBoard can record profiles of this process.
 
     `requires_backend=False` starts it before the devices. Raises ValueError if a server is running already.
+
+    Example:
+        >>> server = jax.profiler.start_server(0)
+        >>> jax.profiler.stop_server()
     """
     with _lock:
         if _servers:
@@ -212,7 +266,12 @@ def start_server(port: int, requires_backend: bool = True) -> Any:
 
 
 def stop_server() -> None:
-    """Stops the server. Raises ValueError if no server is running."""
+    """Stops the server. Raises ValueError if no server is running.
+
+    Example:
+        >>> _ = jax.profiler.start_server(0)
+        >>> jax.profiler.stop_server()
+    """
     with _lock:
         if not _servers:
             raise ValueError("No active profiler server.")
@@ -243,12 +302,24 @@ def device_memory_profile(backend: str | None = None) -> bytes:
     """Returns the allocations in the memory of a backend's devices, in compressed pprof format.
 
     Programs that were called after `minijax.profiler` was imported have stacks.
+
+    Example:
+        >>> type(jax.profiler.device_memory_profile())
+        <class 'bytes'>
     """
     return gzip.compress(client.get_client(backend).heap_profile())
 
 
 def save_device_memory_profile(filename: Any, backend: str | None = None) -> None:
-    """Writes `device_memory_profile` to a file."""
+    """Writes `device_memory_profile` to a file.
+
+    Example:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     jax.profiler.save_device_memory_profile(f"{folder}/memory.prof")
+        ...     os.listdir(folder)
+        ['memory.prof']
+    """
     profile = device_memory_profile(backend)
     with open(filename, "wb") as file:
         file.write(profile)

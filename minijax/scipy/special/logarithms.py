@@ -38,6 +38,10 @@ def expit(x: ArrayLike) -> Array:
     """Computes the logistic function, `1 / (1 + exp(-x))`.
 
     Integers become floats. `jax.nn.sigmoid` is the same.
+
+    Example:
+      >>> jax.scipy.special.expit(jnp.array([-jnp.inf, 0.0, jnp.inf]))
+      Array([0. , 0.5, 1. ], dtype=float32)
     """
     return lax.logistic(*promote_args_inexact("expit", x))
 

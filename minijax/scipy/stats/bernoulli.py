@@ -26,7 +26,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.where(lax.lt(x, const_like(x, 0)) | (x > 1), -jnp.inf, logarithm)
 
 
-pmf = exp_of(logpmf)
+pmf = exp_of(logpmf, "1.0")
 
 
 def cdf(k: ArrayLike, p: ArrayLike) -> Array:

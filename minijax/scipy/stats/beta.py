@@ -34,7 +34,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: 
     return jnp.where((a <= 0) | (b <= 0) | (scale <= 0), jnp.nan, logarithm)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "1.0")
 
 
 def _clamped(x: Any, loc: Any, scale: Any) -> Any:
@@ -55,7 +55,7 @@ def cdf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arr
     return betainc(a, b, _clamped(x, loc, scale))
 
 
-logcdf = log_of(cdf)
+logcdf = log_of(cdf, "-1.386")
 
 
 def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -72,7 +72,7 @@ def sf(x: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: Arra
     return betainc(b, a, 1 - _clamped(x, loc, scale))
 
 
-logsf = log_of(sf)
+logsf = log_of(sf, "-0.288...")
 
 
 __all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf sf")

@@ -38,6 +38,10 @@ def pmf(k: ArrayLike, n: ArrayLike, a: ArrayLike, b: ArrayLike, loc: ArrayLike =
 
     `n` is the number of trials, whose probability of success has a beta distribution of shapes `a` and `b`. `loc`
     shifts it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.betabinom.pmf(jnp.arange(3), 2, 1.0, 1.0)
+      Array([0.333..., 0.333..., 0.333...], dtype=float32)
     """
     return lax.exp(logpmf(k, n, a, b, loc))
 

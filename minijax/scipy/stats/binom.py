@@ -29,7 +29,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return jnp.where((k >= loc) & (k < loc + n + 1), logarithm, -jnp.inf)
 
 
-pmf = exp_of(logpmf)
+pmf = exp_of(logpmf, "0.5")
 
 
 __all__, __dir__ = documented(__name__, "logpmf pmf")

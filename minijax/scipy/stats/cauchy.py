@@ -25,7 +25,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.neg(lax.add(lax.log(lax.mul(const_like(x, pi), scale)), lax.log1p(lax.mul(scaled, scaled))))
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.318...")
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -43,7 +43,7 @@ def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.add(const_like(x, 0.5), turns)
 
 
-logcdf = log_of(cdf)
+logcdf = log_of(cdf, "-0.693")
 
 
 def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -32,7 +32,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return jnp.where(lax.lt(x, loc), -jnp.inf, logarithm)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.184...")
 
 
 def _halved(x: Any, df: Any, loc: Any, scale: Any) -> tuple[Any, Any]:
@@ -67,8 +67,8 @@ def sf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return gammaincc(*_halved(x, df, loc, scale))
 
 
-logcdf = log_of(cdf)
-logsf = log_of(sf)
+logcdf = log_of(cdf, "-0.459...")
+logsf = log_of(sf, "-1.0")
 
 
 __all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf sf")

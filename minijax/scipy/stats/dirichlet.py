@@ -52,6 +52,10 @@ def pdf(x: ArrayLike, alpha: ArrayLike) -> Array:
     """Computes the density of the Dirichlet distribution.
 
     The arguments are those of `logpdf`.
+
+    Example:
+      >>> jax.scipy.stats.dirichlet.pdf(jnp.array([0.5, 0.5]), jnp.ones(2)).round(3)
+      Array(1., dtype=float32)
     """
     return lax.exp(logpdf(x, alpha))
 

@@ -24,7 +24,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where(x < loc, -jnp.inf, logarithm)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.368...")
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -67,7 +67,7 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where(x < loc, jnp.zeros_like(scaled), scaled)
 
 
-sf = exp_of(logsf)
+sf = exp_of(logsf, "0.368...")
 
 
 def ppf(q: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -29,7 +29,7 @@ def logpdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return jnp.where(is_inside, lax.sub(kernel, lax.add(gammaln(a), lax.log(scale))), -jnp.inf)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.368...")
 
 
 def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -45,7 +45,7 @@ def cdf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) ->
     return gammainc(a, lax.clamp(const_like(x, 0), (x - loc) / scale, const_like(x, jnp.inf)))
 
 
-logcdf = log_of(cdf)
+logcdf = log_of(cdf, "-0.459...")
 
 
 def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -62,7 +62,7 @@ def sf(x: ArrayLike, a: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> 
     return jnp.where(lax.lt(y, const_like(y, 0)), 1, gammaincc(a, y))
 
 
-logsf = log_of(sf)
+logsf = log_of(sf, "-1.0")
 
 
 __all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf sf")

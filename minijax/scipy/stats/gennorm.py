@@ -23,7 +23,7 @@ def logpdf(x: ArrayLike, beta: ArrayLike) -> Array:
     return lax.log(0.5 * beta) - lax.lgamma(1 / beta) - lax.pow(abs(x), beta)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.5")
 
 
 def cdf(x: ArrayLike, beta: ArrayLike) -> Array:

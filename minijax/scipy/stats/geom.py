@@ -27,7 +27,7 @@ def logpmf(k: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.where(lax.le(x, const_like(x, 0)), -jnp.inf, logarithm)
 
 
-pmf = exp_of(logpmf)
+pmf = exp_of(logpmf, "0.5")
 
 
 __all__, __dir__ = documented(__name__, "logpmf pmf")

@@ -25,20 +25,24 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where(holds, norm + (scaled - lax.exp(scaled)), jnp.nan)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.368...")
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of at most `x` under the Gumbel distribution of smallest values.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gumbel_l.logcdf(0.0).round(3)
+      Array(-0.459..., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("gumbel_l.logcdf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale
     return jnp.where(holds, lax.log(-lax.expm1(-lax.exp(scaled))), jnp.nan)
 
 
-cdf = exp_of(logcdf)
+cdf = exp_of(logcdf, "0.632")
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -59,13 +63,17 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of more than `x` under the Gumbel distribution of smallest values.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gumbel_l.logsf(0.0)
+      Array(-1., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("gumbel_l.logsf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale
     return jnp.where(holds, -lax.exp(scaled), jnp.nan)
 
 
-sf = exp_of(logsf)
+sf = exp_of(logsf, "0.368...")
 
 
 __all__, __dir__ = documented(__name__, "cdf logcdf logpdf logsf pdf ppf sf")

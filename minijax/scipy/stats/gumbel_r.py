@@ -26,20 +26,24 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where(holds, norm + -(scaled + lax.exp(-scaled)), jnp.nan)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.368...")
 
 
 def logcdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of at most `x` under the Gumbel distribution of largest values.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gumbel_r.logcdf(0.0)
+      Array(-1., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("gumbel_r.logcdf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (x - loc) / scale
     return jnp.where(holds, -lax.exp(-scaled), jnp.nan)
 
 
-cdf = exp_of(logcdf)
+cdf = exp_of(logcdf, "0.368...")
 
 
 def ppf(p: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -60,6 +64,10 @@ def sf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the probability of more than `x` under the Gumbel distribution of largest values.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gumbel_r.sf(0.0).round(3)
+      Array(0.632, dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("gumbel_r.sf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), lax.div(lax.sub(loc, x), scale)
@@ -70,6 +78,10 @@ def logsf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     """Computes the logarithm of the probability of more than `x` under the Gumbel distribution of largest values.
 
     `loc` shifts and `scale` stretches it. Arguments broadcast; integers become floats.
+
+    Example:
+      >>> jax.scipy.stats.gumbel_r.logsf(0.0).round(3)
+      Array(-0.459..., dtype=float32, weak_type=True)
     """
     x, loc, scale = inexact("gumbel_r.logsf", x, loc, scale)
     holds, scaled = lax.gt(scale, const_like(scale, 0)), (loc - x) / scale

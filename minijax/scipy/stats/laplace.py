@@ -23,7 +23,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return lax.neg(lax.add(scaled, lax.log(lax.mul(const_like(x, 2), scale))))
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.5")
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -38,6 +38,10 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Computes the probability of counts under the multinomial distribution.
 
     The arguments are those of `logpmf`.
+
+    Example:
+      >>> jax.scipy.stats.multinomial.pmf(jnp.array([1, 1]), 2, jnp.array([0.5, 0.5])).round(3)
+      Array(0.5, dtype=float32)
     """
     return lax.exp(logpmf(x, n, p))
 

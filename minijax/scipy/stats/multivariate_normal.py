@@ -48,6 +48,10 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """Computes the density of the normal distribution of vectors.
 
     The arguments are those of `logpdf`.
+
+    Example:
+      >>> jax.scipy.stats.multivariate_normal.pdf(jnp.zeros(2), jnp.zeros(2), jnp.eye(2)).round(4)
+      Array(0.1592, dtype=float32)
     """
     return lax.exp(logpdf(x, mean, cov))
 

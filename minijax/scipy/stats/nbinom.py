@@ -28,7 +28,7 @@ def logpmf(k: ArrayLike, n: ArrayLike, p: ArrayLike, loc: ArrayLike = 0) -> Arra
     return jnp.where(lax.lt(k, loc), -jnp.inf, logarithm)
 
 
-pmf = exp_of(logpmf)
+pmf = exp_of(logpmf, "0.5")
 
 
 __all__, __dir__ = documented(__name__, "logpmf pmf")

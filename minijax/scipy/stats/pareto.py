@@ -26,7 +26,7 @@ def logpdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1)
     return jnp.where(lax.lt(x, lax.add(loc, scale)), -jnp.inf, logarithm)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "1.0")
 
 
 def cdf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
@@ -73,7 +73,7 @@ def logsf(x: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) 
     return jnp.where(lax.lt(x, loc + scale), const_like(x, 0), logarithm)
 
 
-sf = exp_of(logsf)
+sf = exp_of(logsf, "0.5")
 
 
 def ppf(q: ArrayLike, b: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -33,7 +33,7 @@ def logpmf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:
     return jnp.where((x < 0) | (jnp.round(k) != k), -jnp.inf, logarithm)
 
 
-pmf = exp_of(logpmf)
+pmf = exp_of(logpmf, "0.368...")
 
 
 def cdf(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Array:

@@ -30,7 +30,7 @@ def logpdf(x: ArrayLike, df: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1
     return lax.neg(lax.add(norm, lax.mul(more, lax.log1p(lax.div(lax.mul(scaled, scaled), df)))))
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.318...")
 
 
 __all__, __dir__ = documented(__name__, "logpdf pdf")

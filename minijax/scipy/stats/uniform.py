@@ -24,7 +24,7 @@ def logpdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:
     return jnp.where((x > loc + scale) | (x < loc), -jnp.inf, logarithm)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "1.0")
 
 
 def cdf(x: ArrayLike, loc: ArrayLike = 0, scale: ArrayLike = 1) -> Array:

@@ -15,8 +15,8 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     `kappa` is its concentration. `x` is an angle in radians. Arguments broadcast; integers become floats.
 
     Example:
-      >>> jax.scipy.stats.vonmises.logpdf(0.0, 0.0).round(4)
-      Array(nan, dtype=float32, weak_type=True)
+      >>> jax.scipy.stats.vonmises.logpdf(0.0, 1.0).round(4)
+      Array(-1.0738, dtype=float32, weak_type=True)
     """
     x, kappa = inexact("vonmises.logpdf", x, kappa)
     holds = kappa > 0
@@ -25,7 +25,7 @@ def logpdf(x: ArrayLike, kappa: ArrayLike) -> Array:
     return jnp.where(holds, kernel - norm, jnp.nan)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.342")
 
 
 __all__, __dir__ = documented(__name__, "logpdf pdf")

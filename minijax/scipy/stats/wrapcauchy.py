@@ -26,7 +26,7 @@ def logpdf(x: ArrayLike, c: ArrayLike) -> Array:
     return jnp.where(holds, jnp.where(is_inside, height - lax.log(width), -jnp.inf), jnp.nan)
 
 
-pdf = exp_of(logpdf)
+pdf = exp_of(logpdf, "0.477...")
 
 
 __all__, __dir__ = documented(__name__, "logpdf pdf")
