@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import re
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, Union
 
 import ml_dtypes
 import numpy as np
@@ -23,7 +23,8 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype: ...
 
 
-DTypeLike = str | type[Any] | np.dtype | SupportsDType
+# A Union, for programs that ask `typing.get_origin`.
+DTypeLike = Union[str, type[Any], np.dtype, SupportsDType]  # noqa: UP007
 
 DType = np.dtype
 Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak
