@@ -49,7 +49,7 @@ ROOM_LINES = {
     "higher": (2_130, "the known part of a loop under checkpoint is a call"),
     "composed": (4_525, "references, and slices of sizes that a kernel computes, as indices of copies"),
     "api": (5_750, "lowered programs describe results over their mesh"),
-    "interop": (2_420, "`minijax doctor`"),
+    "interop": (2_435, "`canonicalize_sharding`, which jaxns asks for"),
     "ops": (70, "first cap"),
     "numpy": (7_390, "einsum_path returns opt_einsum's description, with its attributes"),
     "scipy": (4_610, "cosine transforms of two axes are one Fourier transform, as in jax"),
