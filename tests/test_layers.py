@@ -38,7 +38,7 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 ROOM_LINES = {
     "base": (3_885, "NumPy scalars as dtypes; immutable values"),
     "partition": (1_150, "pages of shardings in notebooks; meshes and shardings refuse changes"),
-    "ir": (2_900, "loops of kernels return the references that they carry"),
+    "ir": (2_905, "users' traces get the parameters that jax's operations have"),
     "hlo": (2_495, "random bits of matrices are compiled as those of vectors"),
     "run": (4_685, "programs are compiled on threads and results wait; heavy ones in two tiers"),
     "primitives": (6_775, "64 bits are kept where they are allowed"),
