@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import re
 from math import prod
-from typing import Any, Protocol
+from typing import Any, Protocol, Union, runtime_checkable
 
 import ml_dtypes
 import numpy as np
@@ -16,6 +16,7 @@ from minijax.base.source import hide_frames
 from minijax.base.symbolic.dimension import SymbolicDim
 
 
+@runtime_checkable
 class SupportsDType(Protocol):
     """An object with a dtype."""
 
@@ -23,7 +24,8 @@ class SupportsDType(Protocol):
     def dtype(self) -> np.dtype: ...
 
 
-DTypeLike = str | type[Any] | np.dtype | SupportsDType
+# A Union, for programs that ask `typing.get_origin`.
+DTypeLike = Union[str, type[Any], np.dtype, SupportsDType]  # noqa: UP007
 
 DType = np.dtype
 Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak

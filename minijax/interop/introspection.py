@@ -15,7 +15,9 @@ from minijax.ir.jaxpr import NO_EFFECTS, JaxprEqn, Var
 from minijax.ir.primitive import Primitive
 from minijax.ir.trace import JaxprTrace, Trace, Tracer, the_eval_trace
 from minijax.ir.types import AbstractValue, ShapedArray, ValueKind, checked_type, is_value, value_kinds
-from minijax.partition.meshes import Mesh, empty_mesh, legacy_context_mesh
+from minijax.partition.meshes import Mesh, PartitionSpec, empty_mesh, legacy_context_mesh
+from minijax.partition.shardings import NamedSharding
+from minijax.primitives.sharding import explicit_sharding, named_sharding
 from minijax.transforms.batch import BatchTrace
 
 # ---- types and values --------------------------------------------------------------------------------
@@ -28,6 +30,18 @@ def valid_jaxtype(x: Any) -> bool:
     except TypeError:
         return False
     return True
+
+
+def canonicalize_sharding(
+    sharding: NamedSharding | PartitionSpec | None, api_name: str, check_mesh_consistency: bool = True
+) -> NamedSharding | None:
+    """Returns the sharding over its abstract mesh, or None without a mesh. Raises ValueError for axes not Explicit."""
+    if sharding is None:
+        return None
+    named = named_sharding(api_name, sharding)
+    if check_mesh_consistency:
+        explicit_sharding(api_name, named)
+    return None if named.mesh.empty else NamedSharding(named.mesh.abstract_mesh, named.spec)
 
 
 def mapped_aval(size: int, axis: int | None, aval: AbstractValue) -> AbstractValue:

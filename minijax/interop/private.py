@@ -134,6 +134,7 @@ minijax.composed.random: PRNGImpl
 minijax.run.arrays.keys: PRNGKeyArray
 """,
     **{f"random.{module}": f"minijax.composed.random: {names}" for module, names in GENERATORS.items()},
+    "sharding_impls": "minijax.interop.introspection: canonicalize_sharding",
     "shard_map": "minijax.api.shard_map: shard_map smap\nminijax.higher.shard_map: shard_map_p",
     "stages": "minijax.api.stages: ArgInfo Compiled Lowered Traced",
     "state": "",
@@ -147,6 +148,7 @@ minijax.base.source: UnfilteredStackTrace _exclude_paths=excluded_paths
     api_boundary include_frame register_exclusion
 """,
     "tree_util": "minijax.base.tree: default_registry _registry=registered_types flatten_one_level prefix_errors",
+    "typing": "minijax.base.dtypes: SupportsDType",
     "util": """
 jaxlib.utils: foreach safe_map safe_zip
 minijax.base.util: curry unzip2

@@ -1,6 +1,6 @@
 """Binds operations to traces, and the rules that users set in jax's form."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from minijax.base.source import hide_frames
@@ -39,6 +39,7 @@ class Binding:
     infer: Any
     effects: Any
     at_once: Any
+    implied: Mapping[str, Any] = {}  # parameters that jax's operation always has, for traces of users
 
     def __dir__(self):
         *users, root = [c for c in type(self).__mro__ if c.__module__.partition(".")[0] not in ("minijax", "jax")]
@@ -60,7 +61,8 @@ class Binding:
 
     def processed_by(self, trace: Any, operands: Sequence, params: dict) -> list:
         """Processes the operation by a trace that a user defined."""
-        return self.listed(trace.process_primitive(self, operands, params))
+        self._refuse(operands)
+        return self.listed(trace.process_primitive(self, operands, {**self.implied, **params}))
 
     def _listed_types(self, types: Any) -> list:
         if isinstance(types, list | tuple) != self.multiple_results:

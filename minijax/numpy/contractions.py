@@ -22,6 +22,7 @@ from minijax.dispatch.jitted import jitted
 from minijax.ir.context import extended_name_stack
 from minijax.ir.types import typeof
 from minijax.numpy import reductions
+from minijax.numpy.contraction_path import PathInfo
 from minijax.numpy.creation import asarray, zeros_like
 from minijax.numpy.products import PRODUCT_STATIC, typed_product
 from minijax.numpy.shaping import moveaxis
@@ -75,7 +76,8 @@ def _parse(equation: str, ranks: tuple[int, ...]) -> tuple[tuple[str, ...], str]
         )
     unused = [c for c in ascii_letters if c not in equation]
     extra = [max(0, n - len(s) + 3) if "..." in s else 0 for s, n in zip(inputs, ranks, strict=True)]
-    ellipsis = "".join(unused[: max(extra)])
+    end = min(max(ranks), len(unused))  # opt_einsum's letters, which `einsum_path` shows
+    ellipsis = "".join(unused[max(0, end - max(extra)) : end])
     inputs = [s.replace("...", ellipsis[len(ellipsis) - n :], 1) for s, n in zip(inputs, extra, strict=True)]
     letters = "".join(inputs)
     if not arrow:
@@ -115,11 +117,6 @@ _GREEDY = "greedy eager opportunistic random-greedy random-greedy-128".split()
 _MAX_SEARCHED = 6  # the number of contraction orders grows as a squared factorial
 
 
-def _search(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) -> list:
-    operands = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads only the shapes
-    return np.einsum_path(f"{','.join(inputs)}->{output}", *operands, optimize=optimize)
-
-
 _ASSUMED_SIZE = 8  # the size assumed for a symbolic dimension when orders are compared
 
 
@@ -137,17 +134,23 @@ def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
         return ((0, 1),) * (count - 1) or ((0,),)
     if optimize not in _GREEDY and count <= _MAX_SEARCHED:
         return _best_path(inputs, output, shapes)
-    contractions = _search(inputs, output, shapes, ("greedy", 2**62))[0][1:]
+    operands = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads only the shapes
+    contractions = np.einsum_path(f"{','.join(inputs)}->{output}", *operands, optimize=("greedy", 2**62))[0][1:]
     steps = [tuple(sorted(map(int, step))) for step in contractions]
     # numpy may contract all remaining operands in one last step.
     return (*steps[:-1], *((0, 1),) * (len(steps[-1]) - 1))
 
 
-def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
-    """The first of the pairwise contraction orders with the fewest operations."""
+def _sizes(inputs: tuple[str, ...], shapes: tuple) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for names, shape in zip(inputs, shapes, strict=True):
         sizes |= {c: max(n, sizes.get(c, 1)) for c, n in zip(names, shape, strict=True)}
+    return sizes
+
+
+def _best_path(inputs: tuple[str, ...], output: str, shapes: tuple) -> tuple:
+    """The first of the pairwise contraction orders with the fewest operations."""
+    sizes = _sizes(inputs, shapes)
     best: tuple[float, tuple] = (math.inf, ())
     # The result of a pair depends on the other terms too, but opt_einsum, which jax uses, caches it by the pair.
     known: dict[tuple, tuple] = {}
@@ -261,11 +264,12 @@ def _contracted(
 
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: bool | str | list[tuple[int, ...]] = "auto"
-) -> tuple[list, str]:
+) -> tuple[list, PathInfo]:
     """Finds an order in which `einsum` contracts its operands two at a time.
 
-    Returns a pair: the path, a list of pairs of positions, and a text that describes it. Only shapes are read, so
-    operands may be traced. Unlike in NumPy, the path has no name as its first element; `einsum` takes it as `optimize`.
+    Returns a pair: the path, a list of pairs of positions, and a `PathInfo`, which is printed as a table of the steps
+    and has their costs as attributes. Only shapes are read, so operands may be traced. Unlike in NumPy, the path has no
+    name as its first element; `einsum` takes it as `optimize`.
 
     Example:
       >>> jnp.einsum_path("ij,jk->ik", jnp.ones((2, 3)), jnp.ones((3, 4)))[0]
@@ -273,7 +277,7 @@ def einsum_path(
     """
     values, inputs, output, path = _planned(subscripts, operands, optimize)
     shapes = tuple(typeof(x).shape for x in values)
-    return list(path), _search(inputs, output, shapes, ["einsum_path", *path])[1]
+    return list(path), PathInfo(inputs, output, _sizes(inputs, shapes), shapes, list(path))
 
 
 # ---- einsum: the contractions ------------------------------------------------------------------------

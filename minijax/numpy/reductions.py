@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dims, dtypes, errors
+from minijax.base import cache, config, dims, dtypes, errors
 from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
@@ -199,14 +199,20 @@ def _operand_if_infinite(a: Any, initial: Any) -> Any:
     return initial if is_inexact(a) else creation.asarray(initial)
 
 
+@cache.cache
+def _requested(dtype: DTypeLike, name: str, call: tuple) -> Any:
+    """The dtype of a reduction. Each kind of call warns once of one that is narrowed, since jax caches its trace."""
+    # In jax the conversion is asked for the same dtype, and warns too.
+    return [dtypes.requested_dtype(dtype, function) for function in (name, "convert_element_type")][0]
+
+
 @jitted("_reduce", static=("reducer", "axis", "dtype", "keepdims", "promote_integers"), inline=True)
 def _reduce(
     a: Any, reducer: Reducer, axis: Axis, dtype: Any, keepdims: bool, initial: Any, where: Any, promote_integers: bool
 ) -> Any:
     if dtype is not None:
-        # As in jax the conversion is asked for the same dtype, and each trace warns of both.
-        asked = [dtypes.requested_dtype(dtype, name) for name in (reducer.name, "convert_element_type")]
-        dtype = asked[0]
+        types = tuple([typeof(x) for x in (a, initial, where) if x is not None])
+        dtype = _requested(dtype, reducer.name, (types, axis, keepdims, promote_integers, config.state()))
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 

@@ -80,6 +80,8 @@ class Sub(LinearElementwise):
 class Mul(Bilinear):
     """x * y; operands are converted to `out_dtype` first if it is given."""
 
+    implied = {"out_dtype": None}
+
     def __init__(self):
         jvps = lambda t, ans, x, y, **out: mul(t, y, **out), lambda t, ans, x, y, **out: mul(x, t, **out)
         transposes = (

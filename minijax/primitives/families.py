@@ -354,6 +354,8 @@ class Accurate(Elementwise):
     Its derivative rule takes the accuracy after the operand.
     """
 
+    implied = {"accuracy": None}
+
     def infer(self, x, *, accuracy=None):
         return super().infer(x)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,20 +29,24 @@ def _checked(name: str, x: Any, type: int, norm: str | None) -> Any:
     return jnp.asarray(x)
 
 
-def _sized(x: Any, n: int, axis: int) -> Any:
-    """`x` truncated or zero-padded to the length n."""
+def _sized(x: Any, lengths: Mapping[int, int]) -> Any:
+    """`x` with axes truncated or zero-padded to these lengths."""
     widths = [(0, 0, 0)] * x.ndim
-    widths[axis] = (0, dims.as_index(n) - x.shape[axis], 0)
-    return structural.pad(x, np.zeros((), typeof(x).dtype), widths)
+    for axis, n in lengths.items():
+        widths[axis] = (0, dims.as_index(n) - x.shape[axis], 0)
+    return structural.pad(x, np.zeros((), typeof(x).dtype), widths) if lengths else x
 
 
 def _along(x: Any, axis: int, ndim: int) -> Any:
     return jnp.expand_dims(x, [i for i in range(ndim) if i != axis])
 
 
-def _turns(n: int, axis: int, x: Any) -> Any:
-    """exp(-i * pi * k / (2 * n)) for each k < n, complex, in the precision of `x`."""
-    k = _along(jnp.arange(n, dtype=typeof(x).dtype), axis, x.ndim)
+def _indices(n: int, axis: int, dtype: Any, ndim: int) -> Any:
+    return _along(jnp.arange(n, dtype=dtype), axis, ndim)
+
+
+def _rotation(k: Any, n: int) -> Any:
+    """exp(-i * pi * k / (2 * n)), complex, in the precision of `k`."""
     return lax.exp(-0.5j * math.pi * _complex(k) / n)
 
 
@@ -55,33 +59,60 @@ def _ortho(n: int, axis: int, x: Any) -> Any:
     return lax.sqrt(_along(factors, axis, x.ndim) * n)
 
 
-def _in_parts(transform: Callable, x: Any, n: int | None, axis: int, norm: str | None) -> Any:
-    axis = dims.canonical_axis(axis, x.ndim)
-    (x,) = promote_args_inexact("dct", x)
-    if n is not None:
-        x = _sized(x, n, axis)
+def _in_parts(x: Any, lengths: Mapping[int, int], transform: Callable[[Any], Any]) -> Any:
+    """The transform of `x` in these lengths, by real and imaginary parts."""
     if jnp.iscomplexobj(x):
-        return lax.complex(transform(lax.real(x), axis, norm), transform(lax.imag(x), axis, norm))
-    return transform(x, axis, norm)
+        return lax.complex(*(transform(_sized(part(x), lengths)) for part in (lax.real, lax.imag)))
+    return transform(_sized(x, lengths))
+
+
+def _along_one(transform: Callable, x: Any, n: int | None, axis: int, norm: str | None) -> Any:
+    axis = dims.canonical_axis(axis, x.ndim)
+    return _in_parts(x, {} if n is None else {axis: n}, lambda part: transform(part, axis, norm))
+
+
+# J. Makhoul, "A fast cosine transform in one and two dimensions", 1980.
+
+
+def _even_then_odd(x: Any, axis: int) -> Any:
+    """`x` with its even indices first, then its odd ones in reverse."""
+    if x.shape[axis] == 0:
+        raise TypeError(f"dct: a transform needs at least one element along its axis, got shape {x.shape}")
+    even, odd = (x[(*(slice(None),) * axis, slice(i, None, 2))] for i in (0, 1))
+    return jnp.concatenate([even, structural.rev(odd, (axis,))], axis)
 
 
 def _dct(x: Any, axis: int, norm: str | None) -> Any:
-    n, before = x.shape[axis], (slice(None),) * axis
-    if n == 0:
-        raise TypeError(f"dct: a transform needs at least one element along its axis, got shape {x.shape}")
-    # J. Makhoul, "A fast cosine transform in one and two dimensions", 1980: even indices, then odd ones in reverse.
-    even, odd = (x[(*before, slice(i, None, 2))] for i in (0, 1))
-    order = jnp.concatenate([even, structural.rev(odd, (axis,))], axis)
-    spectrum = fft.fft(order, axis=axis)
-    result = 2 * lax.real(spectrum * _turns(n, axis, lax.real(spectrum)))
+    n = x.shape[axis]
+    spectrum = fft.fft(_even_then_odd(x, axis), axis=axis)
+    k = _indices(n, axis, typeof(lax.real(spectrum)).dtype, x.ndim)
+    result = 2 * lax.real(spectrum * _rotation(k, n))
     return result / _ortho(n, axis, result) if norm == "ortho" else result
 
 
+def _dct_of_planes(x: Any, axes: Sequence[int], norm: str | None) -> Any:
+    """The transform along two axes at once: the second one's other half is the spectrum's mirror image."""
+    first, second = axes
+    spectrum = fft.fftn(_even_then_odd(_even_then_odd(x, first), second), axes=axes)
+    i, j = (_indices(x.shape[axis], axis, spectrum.dtype, x.ndim) for axis in axes)
+    outer = _rotation(i, x.shape[first])
+    half = _rotation(j, x.shape[second]) * spectrum
+    mirrored = _rotation(-j, x.shape[second]) * jnp.roll(jnp.flip(spectrum, second), 1, second)
+    result = 2 * lax.real(outer * (half + mirrored))
+    if norm == "ortho":
+        for axis in axes:
+            result = result / _ortho(x.shape[axis], axis, result)
+    return result
+
+
 def _idct(x: Any, axis: int, norm: str | None) -> Any:
+    (x,) = promote_args_inexact("idct", x)
     n, before = x.shape[axis], (slice(None),) * axis
     for _ in range(1 if norm == "ortho" else 2):
         x = x / _ortho(n, axis, x)
-    spectrum = _complex(x) / _turns(n, axis, x) * 2 * n
+    k = _indices(n, axis, typeof(x).dtype, x.ndim)
+    _rotation(k, n)  # jax's jaxpr has it twice
+    spectrum = _complex(x) / _rotation(k, n) * 2 * n
     order = lax.real(fft.ifft(spectrum, axis=axis, norm="backward"))
     half = -(-n // 2)
     even, odd = order[(*before, slice(half))], structural.rev(order[(*before, slice(half, None))], (axis,))
@@ -99,7 +130,7 @@ def dct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str
       >>> jax.scipy.fft.dct(jnp.ones(4)).round(3)
       Array([8., 0., 0., 0.], dtype=float32)
     """
-    return _in_parts(_dct, _checked("dct", x, type, norm), n, axis, norm)
+    return _along_one(_dct, _checked("dct", x, type, norm), n, axis, norm)
 
 
 def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None) -> Array:
@@ -112,10 +143,10 @@ def idct(x: Array, type: int = 2, n: int | None = None, axis: int = -1, norm: st
       >>> jax.scipy.fft.idct(jax.scipy.fft.dct(jnp.arange(3.0))).round(3)
       Array([0., 1., 2.], dtype=float32)
     """
-    return _in_parts(_idct, _checked("idct", x, type, norm), n, axis, norm)
+    return _along_one(_idct, _checked("idct", x, type, norm), n, axis, norm)
 
 
-def _over_axes(transform: Callable, x: Any, s: Any, axes: Any, norm: str | None) -> Any:
+def _over_axes(x: Any, s: Any, axes: Any, transform: Callable[[Any, Sequence[int]], Any]) -> Any:
     sizes = () if s is None else tuple(s) if isinstance(s, Iterable) and getattr(s, "ndim", 1) else (operator.index(s),)
     if len(sizes) > x.ndim:
         raise ValueError(f"dctn: s must have at most x.ndim ({x.ndim}) elements, got {len(sizes)}")
@@ -125,10 +156,7 @@ def _over_axes(transform: Callable, x: Any, s: Any, axes: Any, norm: str | None)
     axes = [dims.canonical_axis(axis, x.ndim) for axis in listed]
     if len(set(axes)) < len(axes):
         raise ValueError(f"dctn: repeated axis in {listed}")
-    lengths = dict(zip(axes, sizes, strict=False))
-    for axis in axes:
-        x = _in_parts(transform, x, lengths.get(axis), axis, norm)
-    return x
+    return _in_parts(x, dict(zip(axes, sizes, strict=False)), lambda part: transform(part, axes))
 
 
 def dctn(
@@ -144,7 +172,13 @@ def dctn(
       Array([[16.,  0.],
              [ 0.,  0.]], dtype=float32)
     """
-    return _over_axes(_dct, _checked("dctn", x, type, norm), s, axes, norm)
+
+    def transform(x: Any, axes: Sequence[int]) -> Any:
+        for i in range(0, len(axes) - 1, 2):
+            x = _dct_of_planes(x, axes[i : i + 2], norm)
+        return _dct(x, axes[-1], norm) if len(axes) % 2 else x
+
+    return _over_axes(_checked("dctn", x, type, norm), s, axes, transform)
 
 
 def idctn(
@@ -160,7 +194,13 @@ def idctn(
       Array([[1., 1.],
              [1., 1.]], dtype=float32)
     """
-    return _over_axes(_idct, _checked("idctn", x, type, norm), s, axes, norm)
+
+    def transform(x: Any, axes: Sequence[int]) -> Any:
+        for axis in axes:
+            x = _idct(x, axis, norm)
+        return x
+
+    return _over_axes(_checked("idctn", x, type, norm), s, axes, transform)
 
 
 __all__, __dir__ = documented(__name__, "dct dctn idct idctn")

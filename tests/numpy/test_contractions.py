@@ -125,10 +125,42 @@ def test_wrong_options_of_einsum_raise_the_same():
     wrong(lambda jnp: jnp.einsum("i", [1.0]))
 
 
-def test_einsum_path_is_jaxs():
-    args = array(2, 3), array(3, 4), array(4, 5)
-    path, report = minijax.numpy.einsum_path("ij,jk,kl->il", *args)
-    assert path == [(0, 1), (0, 1)] and "Complete contraction:  ij,jk,kl->il" in report
+PATHS = """
+ij,jk->ik 23 34
+ij,jk,kl->il 23 34 45
+ij,jk,kl,lm 35 57 72 27
+ij-> 23
+ii->i 33
+ij,ij->ij 23 23
+ij,ij 23 23
+ij,ji 23 32
+ij,kj->ik 23 43
+ki,kj->ij 32 34
+ij,j 23 3
+a,b->ab 2 3
+bij,jk,kl->bl 235 57 72
+abc,cbd->ad 234 435
+ij,jk->ik 21 34
+...i,ij 723 34
+"""
+
+
+@pytest.mark.parametrize("optimize", ["auto", "greedy", False, True])
+@pytest.mark.parametrize("row", PATHS.strip().splitlines())
+def test_einsum_path_is_jaxs(row, optimize):
+    equation, *shapes = row.split()
+
+    def program(jnp):
+        args = (jnp.ones([int(n) for n in shape]) for shape in shapes)
+        path, info = jnp.einsum_path(equation, *args, optimize=optimize)
+        return (
+            path,
+            str(info),
+            type(info).__name__,
+            {name: str(value) for name, value in vars(info).items() if name != "indices"},
+        )
+
+    same(program)
 
 
 @pytest.mark.parametrize("transform", ["grad", "vmap", "vmap_of_grad", "jvp"])

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -387,3 +388,10 @@ def test_profiles_of_other_processes_are_written_as_those_of_this_one(requests, 
     assert str(tmp_path) in capsys.readouterr().out
     with pytest.raises(ValueError, match="Unknown positional argument encountered: extra"):
         collect_profile.main(*collect_profile.parser.parse_known_args(["8", "60", "extra"]))
+
+
+def test_a_profile_of_a_program_that_says_import_jax(tmp_path):
+    code = f"import jax\nwith jax.profiler.trace({str(tmp_path)!r}):\n    print(jax.numpy.ones(3))"
+    run = subprocess.run([sys.executable, "-m", "minijax", "-c", code], capture_output=True, text=True, timeout=120)
+    assert run.stdout == "[1. 1. 1.]\n", run.stderr
+    assert any(name.endswith(".xplane.pb") for name in files_in(tmp_path))

@@ -4,7 +4,7 @@ import copy
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Union
 
 import numpy as np
 from jaxlib import _jax
@@ -270,7 +270,7 @@ def install_operators(table: dict[str, Any]) -> None:
         setattr(Array, name, value)
 
 
-ArrayLike = Array | np.ndarray | np.bool_ | np.number | bool | int | float | complex
+ArrayLike = Union[Array, np.ndarray, np.bool_, np.number, bool, int, float, complex]  # noqa: UP007
 DeviceLike = client.Device | Sharding
 ShardingLike = NamedSharding | PartitionSpec
 Axis = int | Sequence[int] | None

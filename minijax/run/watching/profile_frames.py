@@ -93,7 +93,9 @@ def _functions(packages: Set[str], files: set[str]) -> set[str]:
         file = os.path.basename(getattr(module, "__file__", None) or "")
         if file in files and name.partition(".")[0] in packages:
             loader = module.__spec__.loader if module.__spec__ else None
-            code = loader.get_code(name) if hasattr(loader, "get_code") else None
+            # A loader knows a module by its own name, which under `import jax` is another than the entry's.
+            own = getattr(loader, "name", module.__spec__.name) if loader else name
+            code = loader.get_code(own) if hasattr(loader, "get_code") else None
             found.update(f"${file}:{c.co_firstlineno} {c.co_name}" for c in _all_code(code))
     return found
 
