@@ -36,22 +36,22 @@ LIBRARY_FLOOR, TOP_FLOOR = len(ROOMS), len(ROOMS) + 1
 
 # Lines of code that a room may have, and the reason of the last rise. "": the faces, and modules without a room.
 ROOM_LINES = {
-    "base": (3_885, "NumPy scalars as dtypes; immutable values"),
-    "partition": (1_150, "pages of shardings in notebooks; meshes and shardings refuse changes"),
-    "ir": (2_900, "loops of kernels return the references that they carry"),
+    "base": (3_890, "bad arguments are named where they enter"),
+    "partition": (1_156, "bad arguments are named where they enter"),
+    "ir": (2_906, "bad arguments are named where they enter"),
     "hlo": (2_495, "random bits of matrices are compiled as those of vectors"),
     "run": (4_692, "where arrays go is checked; programs are compiled on threads, heavy ones in two tiers"),
-    "primitives": (6_780, "where arrays go is checked, under jit too"),
+    "primitives": (6_800, "bad arguments are named where they enter"),
     "indexing": (550, "copies go to the elements of a reference, and have sizes that a kernel computes"),
     "transforms": (1_140, "dead operations of a shard_map stay in its primal part"),
     "calls": (1_695, "closed calls stay calls under derivatives"),
-    "dispatch": (2_900, "functions without jit take objects that become arrays; what may be compiled ahead"),
+    "dispatch": (2_904, "bad arguments are named where they enter"),
     "higher": (2_130, "the known part of a loop under checkpoint is a call"),
-    "composed": (4_525, "references, and slices of sizes that a kernel computes, as indices of copies"),
-    "api": (5_750, "lowered programs describe results over their mesh"),
+    "composed": (4_540, "bad arguments are named where they enter"),
+    "api": (5_756, "bad arguments are named where they enter"),
     "interop": (2_420, "`minijax doctor`"),
     "ops": (70, "first cap"),
-    "numpy": (7_310, "where arrays go is checked, under jit too"),
+    "numpy": (7_317, "bad arguments are named where they enter"),
     "scipy": (4_585, "arguments are checked in the order of jax"),
     "random": (1_180, "eager draws share the program of their bits"),
     "nn": (630, "first cap"),
@@ -62,8 +62,8 @@ ROOM_LINES = {
     "experimental": (5_320, "faces of kernels for users, of random bits too"),
     "": (680, "`jax.ad`"),
 }
-# Of the rooms together, and of those from base to api. The last rise: eager draws in two programs; modules for SparseCores; random bits compiled as vectors; 64 bits where they are allowed.
-PACKAGE_LINES, CORE_LINES = 79_890, 40_560
+# Of the rooms together, and of those from base to api. The last rise: eager draws in two programs; modules for SparseCores; random bits compiled as vectors; bad arguments are named where they enter.
+PACKAGE_LINES, CORE_LINES = 79_960, 40_600
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
