@@ -145,6 +145,7 @@ class Bodied(Primitive):
     auto_pvary = False
     dce_inside = True
     prunes_known = True  # dead operations of the body leave the primal part of its derivative
+    copies_known = False  # known parts have jaxprs of their own: those of equal calls are printed apart, as jax's are
     residual_role: Role | None = None  # of residuals as results where a call is evaluated in part
 
     # ---- an operation defines these
@@ -278,8 +279,9 @@ class Bodied(Primitive):
         """
         with self.body_context(params):
             split = self.residuals(params, known, others, ins, outs)
+        bodies = [b.replace(jaxpr=b.jaxpr.replace()) for b in split.known] if self.copies_known else split.known
         outs_and_new = [*outs, *_with_role(split.new, role)]
-        results = self.bound(self.parts(params)[0], split.known, operands, ins, outs_and_new)
+        results = self.bound(self.parts(params)[0], bodies, operands, ins, outs_and_new)
         return results[: len(outs)], split.values(operands, results), split.ins, split.others
 
     def partial_eval(self, staging, operands, unknown_in, **params):
