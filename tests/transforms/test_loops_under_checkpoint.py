@@ -101,3 +101,28 @@ def test_jitted_loops_keep_constants_that_they_do_not_read(derivative):
         return DERIVATIVES[derivative](jax, f)
 
     same_jaxpr(program, 1.0)
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_known_parts_of_equal_calls_are_one_jaxpr(in_loop):
+    def program(jax, jnp, lax):
+        h = jax.jit(lambda x: jnp.sin(x) * 2)
+        step = lambda u: h(u) * h(u * 2) + jnp.pad(u, 1)[1:-1]  # noqa: E731
+        return jax.grad(
+            jax.checkpoint(lambda u: jnp.sum(lax.fori_loop(0, 3, lambda i, c: step(c), u) if in_loop else step(u)))
+        )
+
+    same_jaxpr(program, np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "solve", "product"])
+def test_a_residual_that_is_read_several_times_stands_at_its_first_read(name):
+    def program(jax, jnp, lax):
+        functions = {
+            "cholesky": lambda x: jnp.linalg.cholesky(x),
+            "solve": lambda x: jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(x), True), jnp.ones(3)),
+            "product": lambda x: jnp.tanh(x) * jnp.exp(jnp.tanh(x)) * jnp.sin(x) * x,
+        }
+        return jax.grad(jax.checkpoint(lambda x: jnp.sum(functions[name](x))))
+
+    same_jaxpr(program, np.eye(3, dtype=np.float32))
