@@ -78,7 +78,7 @@ class _Differentiable(body.Flat):
     def flattened(self, result):
         aux = []
         if self.has_aux:
-            if not isinstance(result, tuple) or len(result) != 2:
+            if not isinstance(result, tuple | list) or len(result) != 2:
                 raise TypeError(
                     "expected function with aux output to return a two-element tuple, but got type "
                     f"{type(result)} with value {result!r} from {self.__name__} (has_aux=True)"
@@ -489,7 +489,7 @@ def _evaluator(fun, argnums, has_aux, holomorphic, allow_int, reduce_axes) -> Ca
     if reduce_axes:
         raise NotImplementedError("reduce_axes argument to grad is deprecated")
     body.check_callable(fun, "jax.grad (or jax.value_and_grad)")
-    nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
+    nums = _numbers_of(argnums, "jax.grad (or jax.value_and_grad)")
 
     def evaluate(*args, **kwargs):
         if nums and max(nums) >= len(args):
@@ -537,6 +537,13 @@ def _restricted_to(fun: Callable, nums: Sequence[int], args: Sequence, kwargs: d
         return fun(*full, **kwargs)
 
     return functools.update_wrapper(partial, fun, assigned=("__name__", "__module__")), chosen
+
+
+def _numbers_of(argnums: Any, name: str) -> tuple:
+    nums = tuple(argnums) if isinstance(argnums, Sequence) else (argnums,)
+    if not all([hasattr(n, "__index__") for n in nums]):
+        raise TypeError(f"{name}: argnums must be an int or a sequence of ints, got {argnums!r}")
+    return nums
 
 
 def _positions(nums: Sequence[int], count: int) -> list[int]:
@@ -691,7 +698,7 @@ def jacobian(
 
 def _jacobian(fun, argnums, has_aux, holomorphic, allow_int, make) -> Callable:
     body.check_callable(fun, "jax.jacfwd (or jax.jacrev)")
-    nums = (argnums,) if not isinstance(argnums, Sequence) else tuple(argnums)
+    nums = _numbers_of(argnums, "jax.jacfwd (or jax.jacrev)")
 
     def jacobian_of(*args, **kwargs):
         partial, chosen = _restricted_to(fun, nums, args, kwargs)

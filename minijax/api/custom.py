@@ -297,8 +297,10 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             raise TypeError("Can't use ``defjvps`` with ``nondiff_argnums``.")
 
         def jvp(primals, tangents):
+            if len(jvps) != len(tangents):
+                raise ValueError(f"defjvps of {self.__name__} got {len(jvps)} functions for {len(tangents)} arguments")
             out = self(*primals)
-            terms = [t(x, out, *primals) for t, x in zip(jvps, tangents, strict=False) if t is not None]
+            terms = [t(x, out, *primals) for t, x in zip(jvps, tangents, strict=True) if t is not None]
             if not terms:
                 return out, tree.tree_map(lambda x: instantiate(Zero.from_primal_value(x)), out)
             return out, functools.reduce(functools.partial(tree.tree_map, add_any), terms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,9 +60,8 @@ def make_mesh(
     try:
         shape = tuple(map(operator.index, axis_shapes))
     except TypeError:
-        raise ValueError(
-            f"`axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes!r}"
-        ) from None
+        kind = ValueError if isinstance(axis_shapes, Iterable) else TypeError
+        raise kind(f"`axis_shapes` passed to `make_mesh` should be a sequence of ints, got {axis_shapes!r}") from None
     devices_there = client.devices() if devices is None else list(devices)
     if min(shape, default=0) < 0:
         raise ValueError(f"Number of devices {len(devices_there)} must equal the product of mesh_shape {shape}")

@@ -682,6 +682,8 @@ def to_inexact_dtype(dtype: Any) -> DType:
     """The floating dtype in which integers and bool are computed; inexact dtypes are unchanged."""
     if issubdtype(dtype, np.inexact):
         return dtype
+    if is_extended(dtype):
+        raise TypeError(f"Cannot interpret '{dtype}' as a data type of numbers; jax.random.key_data(key) has numbers")
     return float64 if np.dtype(dtype) in (int64, uint64) else float32
 
 

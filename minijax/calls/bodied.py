@@ -145,6 +145,7 @@ class Bodied(Primitive):
     auto_pvary = False
     dce_inside = True
     prunes_known = True  # dead operations of the body leave the primal part of its derivative
+    copies_known = False  # known parts have jaxprs of their own: those of equal calls are printed apart, as jax's are
     residual_role: Role | None = None  # of residuals as results where a call is evaluated in part
 
     # ---- an operation defines these
@@ -278,8 +279,9 @@ class Bodied(Primitive):
         """
         with self.body_context(params):
             split = self.residuals(params, known, others, ins, outs)
+        bodies = [b.replace(jaxpr=b.jaxpr.replace()) for b in split.known] if self.copies_known else split.known
         outs_and_new = [*outs, *_with_role(split.new, role)]
-        results = self.bound(self.parts(params)[0], split.known, operands, ins, outs_and_new)
+        results = self.bound(self.parts(params)[0], bodies, operands, ins, outs_and_new)
         return results[: len(outs)], split.values(operands, results), split.ins, split.others
 
     def partial_eval(self, staging, operands, unknown_in, **params):
@@ -327,7 +329,7 @@ class Bodied(Primitive):
         residuals = split.values(inner_in := taken(known_ins).marked(known_in), results)
         # The staged part recomputes the results, except for those that are residuals.
         recomputed = Mask([v not in known_out or v not in residuals for v in eqn.outvars])
-        again = [prune_closed(b, recomputed, True)[0] for b in split.others]
+        again = [prune_closed(b, recomputed, True, constants=False)[0] for b in split.others]
         inner_ins = taken(known_ins).marked(known_ins)
         values = [*inner.unmarked(eqn.invars), *residuals, *(inner_in[i] for i in read), *unknown.marked(eqn.invars)]
         binders = [*inner.unmarked(ins), *split.ins, *(inner_ins[i].added for i in read), *unknown.marked(ins)]
@@ -395,7 +397,7 @@ class Bodied(Primitive):
         def step(flags: Mask) -> tuple:
             keep = flags if several else carry_in.merge(repeat(False), flags)
             used_out = used if several else carry_out.merge(carry_out.unmarked(used), flags)
-            pairs = [prune_closed(b, used_out, keep) for b in bodies]
+            pairs = [prune_closed(b, used_out, keep, constants=False) for b in bodies]
             reads = either(p[1] for p in pairs)
             return ([p[0] for p in pairs], reads, Mask(used_out)), reads if several else carry_in.marked(reads)
 
@@ -458,6 +460,16 @@ def _batch_dims(binders: Binders, batched: Sequence[bool]) -> list:
     return [int(b.role in stacked) if flag else None for b, flag in zip(binders, batched, strict=True)]
 
 
+def known_returning(p: PartialEvalCustom, out_unknown: Mask) -> ClosedJaxpr:
+    """The known part, which returns residuals and only results that are known by `out_unknown` too."""
+    if p.out_unknown == out_unknown:
+        return p.known
+    left = ~Mask(p.out_unknown.unmarked(out_unknown))
+    n = len(left)
+    outs = (*left.marked(range(n)), *range(n, n + p.num_residuals))
+    return permute_jaxpr(p.known, tuple(range(len(p.known.invars))), outs)
+
+
 def _agreeing(parts: Sequence[PartialEvalCustom]) -> tuple[Bodies, Bodies, Mask, list[int]]:
     """The known and staged bodies, the mask of results that are unknown in any, the known inputs that any reads.
 
@@ -466,14 +478,6 @@ def _agreeing(parts: Sequence[PartialEvalCustom]) -> tuple[Bodies, Bodies, Mask,
     out_unknown = either(p.out_unknown for p in parts)
     read = sorted({i for p in parts for i in p.input_residuals})
     types = {i: p.staged.in_avals[p.num_residuals + n] for p in parts for n, i in enumerate(p.input_residuals)}
-
-    def known(p: PartialEvalCustom) -> ClosedJaxpr:
-        if p.out_unknown == out_unknown:
-            return p.known
-        left = ~Mask(p.out_unknown.unmarked(out_unknown))
-        n = len(left)
-        outs = (*left.marked(range(n)), *range(n, n + p.num_residuals))
-        return permute_jaxpr(p.known, tuple(range(len(p.known.invars))), outs)
 
     def staged(p: PartialEvalCustom) -> ClosedJaxpr:
         if len(p.input_residuals) == len(read):
@@ -485,7 +489,7 @@ def _agreeing(parts: Sequence[PartialEvalCustom]) -> tuple[Bodies, Bodies, Mask,
         closed = with_leading(closed, places, tuple([types[i] for i in read]))
         return permute_jaxpr(closed, (*range(k, k + n), *range(k), *range(k + n, k + n + end - m)))
 
-    return list(map(known, parts)), list(map(staged, parts)), out_unknown, read
+    return [known_returning(p, out_unknown) for p in parts], list(map(staged, parts)), out_unknown, read
 
 
 def _are_alike(one: dict, other: dict) -> bool:

@@ -68,6 +68,7 @@ class Inlined(Primitive):
 class Call(Inlined, Bodied):
     """A call of a jaxpr: each rule transforms the body and calls the result in the same way."""
 
+    copies_known = True
     linearize: Any = None  # the jvp of its body suffices
     partial_eval: Any = None
     lift: Any = None
@@ -92,9 +93,7 @@ class Call(Inlined, Bodied):
         return self.calling(params, bodies[0], operands, [b.number for b in ins], [b.number for b in outs])
 
     def residuals(self, params, known, others, ins, outs):
-        split = forwarding(known, others, outs)
-        # Each call gets a jaxpr of its own: those of equal calls are printed apart, as jax's are.
-        return split._replace(known=[b.replace(jaxpr=b.jaxpr.replace()) for b in split.known])
+        return forwarding(known, others, outs)
 
     def batch(self, axis, operands, dims, **params):
         closed, out_dims = batch_jaxpr_axes(self.body(params), axis, tuple(dims))

@@ -21,6 +21,8 @@ class MarkedCall(KeptCall, DischargeableCall):
 
     at_once: Any = None  # compiled as a program when run eagerly
 
+    copies_known = False
+
     def residuals(self, params, known, others, ins, outs):
         return forwarding(known, others, outs, True)
 

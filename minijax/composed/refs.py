@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes, tree
+from minijax.base.source import hide_frames
 from minijax.composed.ref_views import Indices, View, bitcasting, reshaping, transposing
 from minijax.indexing.language import Index, Listed, Slot, Span, Stretch, Window, of_operands, parse
 from minijax.indexing.reading import from_front
@@ -468,7 +469,11 @@ def get(ref: Ref, idx: Any = None) -> Any:
         >>> jax.ref.get(ref, slice(1, None)), jax.ref.get(ref)
         (Array([2, 3], dtype=int32), Array([1, 2, 3], dtype=int32))
     """
-    ref, path, arrays = _resolved("ref_get", ref, idx)
+    try:
+        ref, path, arrays = _resolved("ref_get", ref, idx)
+    except Exception as error:
+        hide_frames(error)
+        raise
     return get_p.bind(ref, *arrays, path=path)
 
 
@@ -482,8 +487,12 @@ def swap(ref: Ref, idx: Any, value: Any, _function_name: str = "ref_swap") -> An
         >>> jax.ref.swap(ref, 1, 10), ref[...]
         (Array(2, dtype=int32), Array([ 1, 10,  3], dtype=int32))
     """
-    ref, path, arrays = _resolved(_function_name, ref, idx)
-    value = _checked_value("swap", ref, value, path, arrays)
+    try:
+        ref, path, arrays = _resolved(_function_name, ref, idx)
+        value = _checked_value("swap", ref, value, path, arrays)
+    except Exception as error:
+        hide_frames(error)
+        raise
     return swap_p.bind(ref, value, *arrays, path=path)
 
 

@@ -440,6 +440,8 @@ class Engine:
             )
         if device is None and o.backend is not None:
             device = client.local_devices(backend=o.backend)[0]
+        if device is not None and not isinstance(device, client.Device):
+            raise AttributeError(f"jit: device must be a jax.Device, got {device!r}")
         requested = *self.shardings(traced, call), *self.layouts(traced, call)
         options = program_options(self.name, self.donated(call), o.keep_unused, o.compiler_options, *requested)
         return options._replace(device=device, is_pjit=is_pjit)

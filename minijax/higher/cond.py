@@ -1,6 +1,6 @@
 """`cond` and `switch`: run one of several branches, chosen by an index."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -328,8 +328,8 @@ def switch(index: Any, branches: Sequence[Callable], *operands: Any, operand: An
         >>> [int(jax.lax.switch(i, branches, 5)) for i in (0, 1, 7)]
         [5, -5, 50]
     """
-    operands, branches = _operands("switch", operands, operand), tuple(branches)
-    if not all(map(callable, branches)):
+    operands = _operands("switch", operands, operand)
+    if not isinstance(branches, Iterable) or not all(map(callable, branches := tuple(branches))):
         raise TypeError("lax.switch: branches argument should be a sequence of callables.")
     aval = _scalar_type(index, "Branch index must be scalar", "Index type must be an integer")
     if not dtypes.issubdtype(aval.dtype, np.integer):

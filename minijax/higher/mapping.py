@@ -43,6 +43,8 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
     """
     if batch_size is None:
         return scan(with_name_of(lambda _, x: ((), f(x)), f), (), xs)[1]
+    if not hasattr(batch_size, "__index__"):
+        raise TypeError(f"map: batch_size must be an int or None, got {batch_size!r}")
     if batch_size < 0:
         raise ValueError(f"map: batch_size must not be negative. Got {batch_size}.")
     leaves, treedef = tree.flatten(xs)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count, repeat
-from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 import numpy as np
 
@@ -13,7 +12,17 @@ from minijax.base import cache, config, dtypes, errors, source, tree
 from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.base.symbolic.dimension import is_symbolic_dim
-from minijax.calls.bodied import CONST, STACKED, Binders, Bodied, Role, count_of, numbered, partially_evaluated
+from minijax.calls.bodied import (
+    CONST,
+    STACKED,
+    Binders,
+    Bodied,
+    Role,
+    count_of,
+    known_returning,
+    numbered,
+    partially_evaluated,
+)
 from minijax.calls.call import closed_call_p
 from minijax.dispatch.operands import operand
 from minijax.higher.check_bodies import trace_loop_body
@@ -21,7 +30,7 @@ from minijax.higher.scan_lowering import Slots, resized, unrolled
 from minijax.ir import state
 from minijax.ir.body import Body, check_positional_aliases
 from minijax.ir.check import check_params, is_closed, is_count, same_types, types_text
-from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal, Var, substituted
+from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Var, substituted
 from minijax.ir.primitive import Folding, is_undefined_primal
 from minijax.ir.trace import Tracer, eval_jaxpr, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, Zero, typeof
@@ -30,7 +39,7 @@ from minijax.primitives.structural import concatenate, index_in_dim
 from minijax.primitives.zeros import instantiate, nonzero_mask, zeros_like_aval
 from minijax.transforms.lower_types import HiControlFlow
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
-from minijax.transforms.partial_eval_custom import EqnParts, partial_eval_jaxpr_custom, policy_decision
+from minijax.transforms.partial_eval_custom import EqnParts, PartialEvalCustom, partial_eval_jaxpr_custom
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
 
@@ -131,29 +140,32 @@ class Scan(Bodied, HiControlFlow):
         return super().partial_eval(staging, operands, unknown_in, **params)
 
     def partial_eval_custom(self, eqn, unknown_in, policy):
-        ins, outs = self.binders(eqn.params)
-        (parts,), unknown, out_unknown = self.settled(eqn.params, unknown_in, partially_evaluated)
-        known_in, rest = unknown.partition(eqn.invars)
-        known_ins, known_outs = unknown.unmarked(ins), out_unknown.unmarked(outs)
+        (ins, outs), (body,) = self.binders(eqn.params), self.bodies(eqn.params)
+
+        def split(closed: ClosedJaxpr, unknown: tuple, least: tuple) -> tuple:
+            parts = partial_eval_jaxpr_custom(closed, unknown, policy, (True,) * len(outs))
+            return parts, parts.out_unknown | least
+
+        (parts,), unknown, out_unknown = self.settled(eqn.params, unknown_in, split)
         known_out, unknown_out = out_unknown.partition(eqn.outvars)
+        known_in = unknown.unmarked(eqn.invars)
         leading: Binders = ()
 
         def known(*operands):
             nonlocal leading
-            results = self.run_known(eqn.params, [parts.known], (), operands, known_ins, known_outs)
-            outs, residuals, leading, _ = results
-            return [*outs, *residuals]
+            bodies, known_outs = [known_returning(parts, out_unknown)], out_unknown.unmarked(outs)
+            results = self.run_known(eqn.params, bodies, (), operands, unknown.unmarked(ins), known_outs)
+            outs_of_known, residuals, leading, _ = results
+            return [*outs_of_known, *residuals]
 
-        info = eqn.params["jaxpr"].debug_info._replace(arg_names=None, result_paths=None)
-        jaxpr, constants = trace_to_jaxpr(known, [v.aval for v in known_in], info)
-        kept = frozenset(v for v in jaxpr.outvars[: len(known_out)] if type(v) is Var)
-        splits = [_split_by_policy(e, policy, kept) for e in jaxpr.eqns]
-        called, residuals = _known_call(jaxpr.replace(debug_info=info), constants, eqn, known_in, known_out, splits)
-        atoms, again = _substituted(jaxpr, constants, known_in, known_out, splits, residuals)
-        binders = [*leading, *unknown.marked(ins)]
-        call = self.sorted_call(eqn.params, [parts.unknown], [*atoms, *rest], binders, out_unknown.marked(outs))
-        staged = [eqn.replace(invars=call.operands, outvars=unknown_out, params=call.params)] if unknown_out else []
-        return EqnParts([called], [*again, *staged], unknown_out, list(residuals.values()))
+        info = body.debug_info._replace(arg_names=None, result_paths=None)
+        jaxpr, consts = trace_to_jaxpr(known, [v.aval for v in known_in], info)
+        called, residuals = _known_call(ClosedJaxpr(jaxpr, consts), eqn, known_in, known_out, leading)
+        # Its results are computed again, those that are known and saved too.
+        call = self.sorted_call(
+            eqn.params, [_taking_all(body, parts, unknown)], [*residuals, *eqn.invars], [*leading, *ins], outs
+        )
+        return EqnParts([called], [self._with_call(eqn, call, eqn.outvars)], unknown_out, residuals)
 
     def transpose(self, cts, *operands, **params):
         slots = _body(params)[1]
@@ -233,83 +245,30 @@ def _hoist_invariants(closed: ClosedJaxpr, slots: Slots, results: int) -> tuple[
     return parts.known, ClosedJaxpr(body, parts.unknown.consts), tuple(sources)
 
 
-class Split(NamedTuple):
-    """The known equation for one of a loop's known part, those that compute its results again, and what it saves."""
-
-    known: JaxprEqn
-    staged: Sequence[JaxprEqn]
-    residuals: Sequence[Var] = ()
-    saved: Mapping[Var, Var] = MappingProxyType({})  # results that are residuals
-
-
 def _known_call(
-    jaxpr: Jaxpr, consts: list, eqn: JaxprEqn, invars: list, outvars: Sequence[Var], splits: Sequence[Split]
-) -> tuple[JaxprEqn, dict[Var, Var]]:
-    """The known part of a loop, `eqn`, as in jax a call, and for each residual of the jaxpr the result that it is."""
-    first, last = (
-        [v for s in splits if (s.known.primitive is scan_p) is is_loop for v in s.residuals]
-        for is_loop in (False, True)
-    )
-    outs = [*first, *jaxpr.outvars[: len(outvars)], *last]
-    body = ClosedJaxpr(jaxpr.replace(eqns=[s.known for s in splits], outvars=outs), consts)
-    residuals = {v: Var(v.aval) for v in [*first, *last]}
-    results = [*(residuals[v] for v in first), *outvars, *(residuals[v] for v in last)]
+    closed: ClosedJaxpr, eqn: JaxprEqn, invars: list, outvars: Sequence[Var], leading: Binders
+) -> tuple[JaxprEqn, list[Var]]:
+    """The known part of a loop, `eqn`, as in jax a call of `closed`, and its residuals, which have these binders."""
+    jaxpr, n = closed.jaxpr, len(outvars)
+    residuals = [Var(v.aval) for v in jaxpr.outvars[n:]]
+    first, last = Mask([b.role is Role.CONST for b in leading]).partition(range(len(leading)))[::-1]
+    outs = [jaxpr.outvars[i] for i in (*(n + i for i in first), *range(n), *(n + i for i in last))]
+    results = [*(residuals[i] for i in first), *outvars, *(residuals[i] for i in last)]
+    body = closed.replace(jaxpr=jaxpr.replace(outvars=outs))
     params = dict(call_jaxpr=body)
     return JaxprEqn(invars, results, closed_call_p, params, body.effects, eqn.traceback, eqn.ctx), residuals
 
 
-def _substituted(
-    jaxpr: Jaxpr,
-    consts: Sequence,
-    invars: Sequence,
-    outvars: Sequence[Var],
-    splits: Sequence[Split],
-    residuals: dict[Var, Var],
-) -> tuple[list[Any], list[JaxprEqn]]:
-    """The results of a jaxpr after `outvars`, and equations for them, with the variables of another jaxpr."""
-    names: dict[Any, Any] = dict(zip(jaxpr.invars, invars, strict=True))
-    names.update((v, Literal(c, v.aval)) for v, c in zip(jaxpr.constvars, consts, strict=True))
-    names.update(zip(jaxpr.outvars, outvars, strict=False))
-    names.update(residuals)
-    names.update((v, names[r]) for s in splits for v, r in s.saved.items())
-    eqns = [e for s in splits for e in s.staged]
-    names.update((v, Var(v.aval)) for e in eqns for v in e.outvars if v not in names)
-    return substituted(jaxpr.outvars[len(outvars) :], names), [e.renamed(names) for e in eqns]
-
-
-def _split_by_policy(eqn: JaxprEqn, policy: Any, kept: frozenset[Var]) -> Split:
-    """Splits an equation by what `policy` saves. Results of a scan in `kept` are computed again in any case."""
-    if eqn.primitive is scan_p:
-        return _split_scan(eqn, policy, kept)
-    is_saved = policy is not None and policy_decision(policy, eqn) is True
-    return Split(eqn, [], eqn.outvars) if is_saved else Split(eqn, [eqn])
-
-
-def _split_scan(eqn: JaxprEqn, policy: Any, kept: frozenset[Var]) -> Split:
-    closed, slots = _body(eqn.params)
-    n, outs = len(closed.invars), len(closed.outvars)
-    parts = partial_eval_jaxpr_custom(closed, (False,) * n, policy, (True,) * outs)
-    k = parts.num_residuals
-    if not k:
-        return Split(eqn, [eqn])
-    residuals = [Var(a.with_axis(0, eqn.params["length"])) for a in parts.known.out_avals[outs:]]
-    known = eqn.replace(params=_with_body(eqn.params, parts.known, slots), outvars=[*eqn.outvars, *residuals])
-    staged, of_step = parts.staged.jaxpr, dict(zip(parts.staged.jaxpr.invars[:k], residuals, strict=True))
-    saved = {
-        v: of_step[a]
-        for v, a in list(zip(eqn.outvars, staged.outvars, strict=True))[slots.carry :]
-        if v not in kept and type(a) is Var and a in of_step
-    }
-    read = dict(zip(parts.input_residuals, staged.invars[k:], strict=True))
-    taken = Mask([i in read or slots.consts <= i < slots.consts + slots.carry for i in range(n)])
-    inputs = [read[i] if i in read else Var(closed.invars[i].aval) for i in taken.marked(range(n))]
-    # (residuals, inputs that are read) -> (constants, carry, slices, residuals)
-    body = ClosedJaxpr(staged.replace(invars=[*inputs, *staged.invars[:k]]), parts.staged.consts)
-    params = _with_body(eqn.params, body, slots.pick(taken))
-    again: JaxprEqn | None = eqn.replace(params=params, invars=[*taken.marked(eqn.invars), *residuals])
-    if saved:
-        _, again = eqn.primitive.dce([v not in saved for v in eqn.outvars], again)
-    return Split(known, [again] if again is not None else [], residuals, saved)
+def _taking_all(body: ClosedJaxpr, parts: PartialEvalCustom, unknown: Mask) -> ClosedJaxpr:
+    """The staged part of a body, (residuals, inputs) -> results, or the body itself, if it is the same."""
+    staged, k = parts.staged.jaxpr, parts.num_residuals
+    known, others = unknown.partition(body.jaxpr.invars)
+    named = dict(zip(others, staged.invars[k + len(parts.input_residuals) :], strict=True))
+    named.update(zip((known[i] for i in parts.input_residuals), staged.invars[k:], strict=False))
+    inputs = [named.get(v) or Var(v.aval) for v in body.jaxpr.invars]
+    if not k and staged.eqns == body.jaxpr.eqns and staged.outvars == body.jaxpr.outvars:
+        return body
+    return ClosedJaxpr(staged.replace(invars=[*staged.invars[:k], *inputs]), parts.staged.consts)
 
 
 def _as_weak_as(value: Any, aval: AbstractValue) -> AbstractValue:

@@ -93,7 +93,8 @@ def _check_eqn(eqn: JaxprEqn, jaxpr: Jaxpr) -> None:
     if len(inferred) != len(eqn.outvars):
         raise JaxprTypeError(f"{eqn.primitive} has {len(inferred)} results but its equation {len(eqn.outvars)}")
     for v, aval in zip(eqn.outvars, inferred, strict=True):
-        if v.aval != aval and (v.aval.weak_type != aval.weak_type or not v.aval.is_compatible(aval)):
+        # As in jax, tangents with a weak type have the strong one of their primal in calls that are inlined.
+        if v.aval != aval and (v.aval.weak_type > aval.weak_type or not v.aval.is_compatible(aval)):
             raise JaxprTypeError(
                 f"Value for variable {names_of(jaxpr).get(v, '_')!r} inconsistently typed as "
                 f"{aval.str_short(True)} for let-binder of type {v.aval.str_short(True)}"

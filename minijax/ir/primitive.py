@@ -73,6 +73,14 @@ def is_undefined_primal(x: Val) -> bool:
     return type(x) is UndefinedPrimal
 
 
+def linear_operand(name: str, operands: Sequence) -> int:
+    """The number of the operand that is undefined. Raises AssertionError, as jax does, if several are."""
+    number, *others = [i for i, x in enumerate(operands) if type(x) is UndefinedPrimal]
+    if others:
+        raise AssertionError(f"{name} of two values that depend on the input is not linear, so it cannot be transposed")
+    return number
+
+
 def cotangents(operands: Sequence, results: Iterable, nonzeros: Iterable[bool]) -> list:
     """The results of a transpose rule: for each linear operand the next result if `nonzeros` marks it, or Zero."""
     results, nonzeros = iter(results), iter(nonzeros)

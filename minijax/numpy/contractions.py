@@ -128,10 +128,10 @@ def _path(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: Any) ->
     shapes = tuple([tuple([n if is_int(n) else _ASSUMED_SIZE for n in shape]) for shape in shapes])
     if isinstance(optimize, tuple):
         return tuple(tuple(sorted(map(operator.index, step))) for step in optimize)
-    if not isinstance(optimize, bool) and optimize not in (*_OPTIMAL, *_GREEDY):
-        raise KeyError(f"Path optimizer {optimize!r} not found, valid options are {(*_OPTIMAL, *_GREEDY)}.")
     if count <= 2 or optimize is False:
         return ((0, 1),) * (count - 1) or ((0,),)
+    if optimize is not True and optimize not in (*_OPTIMAL, *_GREEDY):
+        raise KeyError(f"Path optimizer {optimize!r} not found, valid options are {(*_OPTIMAL, *_GREEDY)}.")
     if optimize not in _GREEDY and count <= _MAX_SEARCHED:
         return _best_path(inputs, output, shapes)
     operands = [np.broadcast_to(np.int8(0), shape) for shape in shapes]  # numpy reads only the shapes

@@ -19,7 +19,7 @@ from minijax.dispatch.fused import fused
 from minijax.ir import state
 from minijax.ir.concrete import concrete_or_error
 from minijax.ir.trace import Tracer
-from minijax.ir.types import is_hi_value, typeof, unwrapped
+from minijax.ir.types import is_hi_value, is_value, typeof, unwrapped
 from minijax.partition.shardings import Sharding
 from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
 from minijax.primitives.as_array import as_array
@@ -128,7 +128,8 @@ def array(
         if order is not None and order != "K":
             raise NotImplementedError("array: Only implemented for order='K'")
         dtype = dtypes.requested_dtype(dtype, "array")
-        return _from_value(_with_min_rank(as_array(object, dtype, bool(copy)), ndmin), device, out_sharding)
+        made = _with_min_rank(as_array(object, dtype, bool(copy)), ndmin)
+        return _from_value(made, object, dtype, device, out_sharding)
     except Exception as error:
         hide_frames(error)
         raise
@@ -195,20 +196,20 @@ def asarray(
         if order is not None and order != "K":
             raise NotImplementedError("asarray: Only implemented for order='K'")
         dtype = dtypes.requested_dtype(dtype, "asarray")
-        return _from_value(as_array(a, dtype, bool(copy)), device, out_sharding)
+        made = as_array(a, dtype, bool(copy))
+        return _from_value(made, a, dtype, device, out_sharding)
     except Exception as error:
         hide_frames(error)
         raise
 
 
-def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
+def _from_value(x: Any, given: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
     """Places a value on `device`, or constrains a tracer to it. Raises ValueError for an array committed elsewhere."""
     if device is None or out_sharding is not None:
         return placed(x, device, "jnp.array", out_sharding)
+    transfer.check_place(device, "jnp.array", ValueError)
     if isinstance(x, Tracer):
-        target = device if isinstance(device, Sharding) else client.single_device_sharding(device)
-        x = lax_convert.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=False, sharding=None)
-        return sharding.with_sharding_constraint(x, target)
+        return _constrained(x, given, dtype, device)
     if isinstance(x, Array) and x.committed:
         want = device._device_assignment if isinstance(device, Sharding) else (device,)
         if (have := x.sharding._device_assignment) != want:
@@ -220,19 +221,31 @@ def _from_value(x: Any, device: Any, out_sharding: Any) -> Any:
     return placed(x, device)
 
 
+def _constrained(x: Any, given: Any, dtype: Any, device: Any) -> Any:
+    """A tracer that is constrained to a device; as in jax converted, if it was not when `dtype` was asked for."""
+    if dtype is None or not is_value(given) or ((t := typeof(given)).dtype == x.dtype and not t.weak_type):
+        weak = dtype is None and x.weak_type
+        x = lax_convert.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=weak, sharding=None)
+    target = client.single_device_sharding(device) if isinstance(device, client.Device) else device
+    return sharding.with_sharding_constraint(x, target)
+
+
 def placed(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
     if out_sharding is not None:
         return sharding.with_out_sharding(name, x, out_sharding)
+    if device is not None:
+        transfer.check_place(device, name)
     if device is None or isinstance(x, Tracer):
         return moving.as_array_or_constant(x) if type(x) is np.ndarray and x.dtype != dtypes.float0 else x
     return transfer.filled_at(x, device)
 
 
-def placed_or_recorded(x: Any, device: Any, *named: Any) -> Any:
+def placed_or_recorded(x: Any, device: Any, name: str, out_sharding: Any = None) -> Any:
     """As `placed`, but records a `device_put` under a trace."""
     if isinstance(x, Tracer) and device is not None:
+        transfer.check_place(device, name)
         return device_put([x], [device], [None], [REUSE_INPUT])[0]
-    return placed(x, device, *named)
+    return placed(x, device, name, out_sharding)
 
 
 def _with_min_rank(x: Any, ndmin: int) -> Any:
@@ -276,7 +289,9 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
                 DeprecationWarning,
             )
         out = cast(x, target)
-    return placed(lax_convert.copy_p.bind(out) if copy else out, device)
+    if device is not None and isinstance(out, Tracer):
+        out, device = _constrained(out, x, target, device), None
+    return placed(lax_convert.copy_p.bind(out) if copy else out, device, "astype")
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
@@ -437,7 +452,7 @@ def full(
     elif dtype is None and dtypes.is_extended(typeof(fill).dtype):
         out = moving.broadcast_to_shape(fill, shape, requested)
     else:
-        weak = dtype is None and device is None and typeof(fill).weak_type
+        weak = dtype is None and typeof(fill).weak_type and (device is None or not state.is_eager())
         out = _constant(shape, fill, dtype or typeof(fill).dtype, weak, requested)
     return placed(out, device, "full", None if requested else out_sharding)
 
@@ -469,7 +484,7 @@ def _like(name: str, a: Any, fill: Any, dtype: Any, shape: Any, device: Any, out
         out = moving.broadcast_to_shape(as_array(fill, dtype or like.dtype), new_shape, requested)
     else:
         inherited = _inherited_sharding(a, like) if shape is None and device is None else None
-        is_weak = not dtype and like.weak_type
+        is_weak = not dtype and like.weak_type and (device is None or not state.is_eager())
         out = _constant(new_shape, fill, dtype or like.dtype, is_weak, requested or inherited)
     if device is None and out_sharding is None:
         return place_like(out, a)

@@ -384,7 +384,7 @@ def eye(
     n, m = (dims.canonical_dim(v) for v in (N, N if M is None else M))
     if n < 0 or m < 0:
         raise ValueError(f"eye: negative dimensions are not allowed, got {N} and {M}")
-    return creation.placed_or_recorded(convert(_diagonal_mask(n, m, k), dtype), device)
+    return creation.placed_or_recorded(convert(_diagonal_mask(n, m, k), dtype), device, "jnp.eye")
 
 
 def identity(n: DimSize, dtype: DTypeLike | None = None) -> Array:

@@ -447,6 +447,8 @@ def _extremal_place(name: str, op: Callable, what: str, example: str) -> Callabl
             a, at = moving.reshape(a, (product(shape),)), 0
         else:
             at = axis
+        if axis is not None and not -len(shape) <= axis < len(shape):
+            raise IndexError(f"{name}: axis {axis} is out of bounds for an array of {len(shape)} dimensions")
         if not typeof(a).shape[at]:
             raise ValueError(f"attempt to get {name} of an empty sequence. Check the size of axis {at} first.")
         index = op(a, dims.canonical_axis(at, typeof(a).ndim), dtypes.default_int_dtype())

@@ -966,7 +966,9 @@ def _split(name: str, ary: Any, sections: Any, axis: int, equal: bool) -> list:
         count = concrete(sections, name, "indices_or_sections")
         if not is_int(count):
             raise ValueError(f"jax.numpy.{name} with a symbolic number of sections is not supported, got {count}")
-        part, rest = divmod(size, count := int(count))
+        if not (count := int(count)):
+            raise ZeroDivisionError(f"{name}: an axis cannot be divided into 0 sections")
+        part, rest = divmod(size, count)
         if rest and equal:
             raise ValueError(
                 f"{name}: array split does not result in an equal division: rest is {rest}. "

@@ -641,7 +641,9 @@ def _repeated(a: Any, repeats: Any, axis: int, total: int | None) -> Any:
             raise TypeError(f"repeat: counts must be nonnegative, got {known_counts}")
         known_counts = known_counts.ravel() if known_counts.ndim else known_counts
         if not known_counts.ndim:
-            return shaping.repeat_uniformly(a, as_index(known_counts.item()), axis)
+            if known_counts.dtype.kind not in "iub":
+                raise TypeError(f"repeat: repeats must be integers, got {known_counts}")
+            return shaping.repeat_uniformly(a, int(known_counts), axis)
         total = int(np.broadcast_to(known_counts, a.shape[axis : axis + 1]).sum())
     (counts,) = values("repeat", repeats)
     counts = shaping.ravel(counts) if counts.ndim > 1 else counts

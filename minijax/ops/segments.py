@@ -50,6 +50,8 @@ def _segment(
         is_kept = isinstance(segment_ids, np.ndarray) and segment_ids.dtype.kind in "iu"
         ids = segment_ids if is_kept else creation.asarray(segment_ids)
         data = creation.asarray(data)
+        if typeof(ids).dtype.kind not in "iub":
+            raise TypeError(f"{name}: segment_ids must be integers, got {typeof(ids)}. Use `segment_ids.astype(int)`.")
         count = _count(name, ids, num_segments)
         aval, id_count = typeof(data), typeof(ids).size
         options = Options("drop" if mode is None else mode, None, indices_are_sorted, unique_indices, False)

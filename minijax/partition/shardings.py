@@ -13,6 +13,7 @@ import numpy as np
 from minijax.base import cache, html
 from minijax.base.naming import known_as
 from minijax.base.native import replicated, tiles_of
+from minijax.base.source import hide_frames
 from minijax.base.util import ByKey, dir_without, put
 from minijax.partition.memory import MemorySpace
 from minijax.partition.meshes import (
@@ -266,7 +267,11 @@ class NamedSharding(ByKey, Sharding):
             raise TypeError(f"NamedSharding: Unexpected None as the spec over {mesh}; replicated is PartitionSpec()")
         if not isinstance(spec, PartitionSpec):
             raise AttributeError(f"NamedSharding: spec must be a PartitionSpec, got {spec!r}")
-        _check_spec(mesh, spec)
+        try:
+            _check_spec(mesh, spec)
+        except Exception as error:
+            hide_frames(error)
+            raise
         put(self, mesh=mesh, spec=spec, _logical_device_ids=_logical_device_ids)
         if self._is_concrete:
             self._memory_kind = _check_memory_kind(mesh._flat_devices_tuple[0], memory_kind)

@@ -9,7 +9,7 @@ from minijax.base import dtypes, tree
 from minijax.base.dtypes import PYTHON_SCALARS
 from minijax.base.source import hide_frames
 from minijax.ir.concrete import concrete_value
-from minijax.ir.types import ShapedArray, of_type, typeof, unwrapped
+from minijax.ir.types import ShapedArray, of_type, unwrapped
 from minijax.primitives import moving
 from minijax.primitives.convert import convert, copy_p
 from minijax.primitives.moving import as_array_or_constant
@@ -152,16 +152,8 @@ def _promoted_dtype(leaves: list) -> Any:
 
 
 def _stacked(x: Any, dtype: Any) -> Any:
-    """Stacks nested lists of arrays, innermost lists first."""
-    if not isinstance(x, list | tuple):
-        return as_array(x, dtype)
-    parts = [moving.expand_dims(_stacked(y, dtype), (0,)) for y in x]
-    if len({typeof(p).shape for p in parts}) > 1 and all(isinstance(y, list | tuple) for y in x):
-        raise ValueError(
-            "setting an array element with a sequence. The requested array has an inhomogeneous shape: "
-            f"array was given parts of shapes {[typeof(p).shape[1:] for p in parts]}"
-        )
-    return concatenate(parts, 0)
+    """Stacks nested lists of arrays, innermost lists first; those without arrays are constants."""
+    return concatenate([moving.expand_dims(as_array(y, dtype), (0,)) for y in x], 0)
 
 
 # In order: strings are NumPy scalars, but not numbers.

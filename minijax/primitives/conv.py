@@ -53,6 +53,14 @@ class ConvDimensionNumbers(NamedTuple):
 ConvGeneralDilatedDimensionNumbers = tuple[str, str, str] | ConvDimensionNumbers | None
 
 
+def _check_strides(name: str, window: Sequence, strides: Sequence) -> None:
+    if len(window) != len(strides):
+        raise ValueError(
+            f"{name} window and window_strides must have the same number of dimensions, but got {len(window)} and "
+            f"{len(strides)}"
+        )
+
+
 class ConvGeneralDilated(dot.Product):
     """Slides the kernel `rhs` over `lhs`: each result is the sum of the products in a window."""
 
@@ -76,11 +84,7 @@ class ConvGeneralDilated(dot.Product):
     def _result_shape(self, x, kernel, *, window_strides, padding, lhs_dilation, rhs_dilation, **params):
         """The shape (batch, feature, *spatial) of the result; `x` and `kernel` are shapes in the same order."""
         _check_groups(x, kernel, params["feature_group_count"], params["batch_group_count"])
-        if len(window_strides) != len(kernel) - 2:
-            raise ValueError(
-                f"{self.name} window and window_strides must have the same number of dimensions, but got "
-                f"{len(kernel) - 2} and {len(window_strides)}"
-            )
+        _check_strides(self.name, kernel[2:], window_strides)
         x, kernel = dilate_shape(x, lhs_dilation), dilate_shape(kernel, rhs_dilation)
         return conv_result_shape(x, kernel, window_strides, padding, params["batch_group_count"])
 
@@ -465,6 +469,7 @@ def conv_general_dilated(
                     f"(lhs_dilation={lhs_dilation}). Specify the padding as pairs, or use conv_transpose."
                 )
             window = dilate_shape(permuted(right, numbers.rhs_spec), rhs_dilation)[2:]
+            _check_strides(name, window, window_strides)
             padding = padtype_to_pads(permuted(left, numbers.lhs_spec)[2:], window, window_strides, padding)
         if preferred_element_type is not None:
             preferred_element_type = dtypes.check_and_canonicalize_user_dtype(preferred_element_type, name)

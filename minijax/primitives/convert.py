@@ -191,7 +191,8 @@ class StopGradient(Copy):
 
     def at_once(self, x):
         x = typed_value(x)
-        return [x if isinstance(x, Array | TypedNumber | bool) else transfer.to_device(x)]
+        kept = isinstance(x, Array | TypedNumber | bool) or getattr(x, "dtype", None) == dtypes.float0
+        return [x if kept else transfer.to_device(x)]
 
     def jvp(self, primals, tangents):
         (out,) = self.bind_all(primals, {})

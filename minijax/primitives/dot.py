@@ -14,7 +14,7 @@ from minijax.base import cache, config, dtypes
 from minijax.base.dtypes import DTypeLike
 from minijax.base.errors import ShardingTypeError
 from minijax.base.naming import known_as
-from minijax.ir.primitive import FirstOrder, Folding, fold_as, is_undefined_primal
+from minijax.ir.primitive import FirstOrder, Folding, fold_as, linear_operand
 from minijax.ir.refs import Ref, passed_ref
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.partition.explicit import entries_of, typed_sharding
@@ -236,7 +236,7 @@ class Product(FirstOrder):
         return [out], [add_tangents(terms, out)]
 
     def transpose(self, cts, lhs, rhs, **params):
-        (ct,), side = cts, 0 if is_undefined_primal(lhs) else 1
+        (ct,), side = cts, linear_operand(self.name, (lhs, rhs))
         operand, other = ((lhs, rhs), (rhs, lhs))[side]
         grad = Zero(operand.aval) if type(ct) is Zero else self.transposed(ct, operand.aval, other, side, **params)
         return [None, grad] if side else [grad, None]
@@ -523,11 +523,19 @@ def dot_general(
         >>> jax.lax.dot_general(a, a, (((0,), (0,)), ((), ())), preferred_element_type=jnp.int32)
         Array(20000, dtype=int32)
     """
+    if dimension_numbers is None:
+        return dot(lhs, rhs, precision=precision, preferred_element_type=preferred_element_type)
     return _dot("dot_general", lhs, rhs, dimension_numbers, precision, preferred_element_type, out_sharding)
 
 
 def _dot(name, lhs, rhs, dimension_numbers, precision, preferred, out_sharding):
-    (cl, cr), (bl, br) = dimension_numbers
+    try:
+        (cl, cr), (bl, br) = dimension_numbers
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{name}: dimension_numbers must be ((lhs_contracting, rhs_contracting), (lhs_batch, rhs_batch)), got "
+            f"{dimension_numbers}"
+        ) from None
     try:
         numbers = tuple(tuple(tuple(map(operator.index, side)) for side in pair) for pair in ((cl, cr), (bl, br)))
     except TypeError:

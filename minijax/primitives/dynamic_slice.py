@@ -126,6 +126,8 @@ def _starts(name: str, operand: Any, start_indices: Any, allow_negative: bool | 
             start_indices = list(start_indices)
         else:
             start_indices = [structural.index_in_dim(start_indices, i, keepdims=False) for i in range(indices_shape[0])]
+    if not isinstance(start_indices, Sequence):
+        raise TypeError(f"{name}: start_indices must be a sequence of scalars or a vector, got {start_indices!r}")
     if len(start_indices) != len(shape):
         raise ValueError(
             f"{name}: {len(start_indices)} indices for operand dimensions {shape}. Give a start for every axis."

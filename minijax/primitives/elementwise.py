@@ -621,6 +621,16 @@ class SelectN(FirstOrder):
         return self.bind_all([which, *cases], {}), [0]
 
 
+def _stays_scalar(high: Any, x: Any, dim: int | None) -> bool:
+    """Whether an upper bound is not broadcast: as in jax, if it is a scalar beside an operand that is one."""
+    return not typeof(high).ndim and not typeof(x).ndim and dim is None
+
+
+def _spread(bound: Any, shape: tuple) -> Any:
+    have = typeof(bound).shape
+    return bound if have == shape else moving.broadcast_in_dim(bound, shape, tuple(range(len(have))))
+
+
 class Clamp(FirstOrder):
     """Clamps `x` between `low` and `high`; each bound has the shape of `x` or rank 0."""
 
@@ -676,10 +686,9 @@ class Clamp(FirstOrder):
             if i == 1 or dims[i] is not None or typeof(operands[i]).ndim:
                 fronted[i] = moving.axis_to_front(operands[i], dims[i], axis)
         shape = typeof(fronted[1]).shape
-        for i in sorted((0, 2), key=lambda i: dims[i] is not None):
-            have = typeof(fronted[i]).shape
-            if have != shape:
-                fronted[i] = moving.broadcast_in_dim(fronted[i], shape, tuple(range(len(have))))
+        bounds = (0,) if _stays_scalar(fronted[2], x, dims[1]) else (0, 2)
+        for i in sorted(bounds, key=lambda i: dims[i] is not None):
+            fronted[i] = _spread(fronted[i], shape)
         return self.bind_all(fronted, {}), [0]
 
 
@@ -802,6 +811,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         >>> jax.lax.integer_pow(jnp.array([2, -3]), 3), jax.lax.integer_pow(jnp.array([2.0]), -2)
         (Array([  8, -27], dtype=int32), Array([0.25], dtype=float32))
     """
+    if not hasattr(y, "__index__"):
+        raise TypeError(f"integer_pow: y must be an integer, got {y!r}. `lax.pow` takes other exponents.")
     return integer_pow_p.bind(x, y=y)
 
 

@@ -17,7 +17,7 @@ from minijax.base.util import named
 from minijax.hlo.spell import accuracy_attribute
 from minijax.ir import state
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
-from minijax.ir.primitive import FirstOrder, Primitive, UndefinedPrimal, is_undefined_primal
+from minijax.ir.primitive import FirstOrder, Primitive, is_undefined_primal, linear_operand
 from minijax.ir.result_types import state_of_elements, state_of_terms
 from minijax.ir.trace import trace_to_jaxpr
 from minijax.ir.types import NOT_MANUAL, ShapedArray, Zero, scalar, typeof
@@ -449,7 +449,7 @@ class Bilinear(Elementwise):
     def transpose(self, cts, *operands, **params):
         (ct,) = cts
         results: list[Any] = [None] * len(operands)
-        (i,) = [i for i, x in enumerate(operands) if type(x) is UndefinedPrimal]
+        i = linear_operand(self.name, operands)
         aval = operands[i].aval
         results[i] = Zero(aval) if type(ct) is Zero else unbroadcast(self.transposes[i](ct, *operands, **params), aval)
         return results

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from minijax.base import tree
+from minijax.base import source, tree
 from minijax.hlo.shardy import constraining
 from minijax.ir import state
 from minijax.ir.primitive import Linear1
@@ -366,6 +366,7 @@ def check_explicit(function: str, sharding: NamedSharding) -> bool:
     return AxisType.Explicit in sharding.mesh.axis_types
 
 
+@source.boundary
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
     """Constrains the shardings of the values of `x` to `shardings`, a prefix of its tree.
 

@@ -853,6 +853,8 @@ def blank(shape: Sequence[int], dtype: Any, weak_type: bool = False) -> Any:
 def _filled(shape: Any, value: Any, dtype: Any, like: ShapedArray, sharding: Any) -> Any:
     """An array filled with one value; if `dtype` is None, it has the dtype and weak type of `like`."""
     keeps_type = dtype is None and like is typeof(value)
+    if sharding is not None:
+        transfer.check_place(sharding, "full")
     is_placed = sharding is not None and state.is_eager()
     weak_type = dtype is None and like.weak_type and not is_placed
     dtype = like.dtype if dtype is None else dtypes.requested_dtype(dtype, "full")
@@ -878,13 +880,15 @@ def full_like(
 ) -> Array:
     """Creates an array filled with one value; shape, dtype and weak type default to those of `x`.
 
-    Raises TypeError for a value that is not a scalar.
+    A value in place of a dtype gives its own. Raises TypeError for a value that is not a scalar.
 
     Example:
         >>> jax.lax.full_like(jnp.array([1.0, 2.0]), 7)
         Array([7., 7.], dtype=float32)
     """
     aval = aval_like(x)
+    if dtype is not None and is_value(dtype):
+        dtype = typeof(dtype).dtype
     if typeof(fill_value).shape:
         raise TypeError(f"full_like: fill_value must be a scalar, got shape {typeof(fill_value).shape}.")
     if shape is not None and aval.has_mesh:

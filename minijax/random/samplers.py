@@ -117,6 +117,8 @@ def _uniform(key, shape, dtype, minval, maxval):
     low, high = convert_element_type(minval, dtype), convert_element_type(maxval, dtype)
     low, high = broadcast_to_rank(low, len(shape)), broadcast_to_rank(high, len(shape))
     info = dtypes.finfo(dtype)
+    if info.bits < 8:
+        raise TypeError(f"uniform only accepts 8-, 16-, 32-, or 64-bit dtypes, got {dtype.name}: convert wider ones")
     # Random mantissa bits with the exponent of 1 give a number in [1, 2); a narrow mantissa needs 8 bits only.
     width = 8 if info.nmant < 8 else info.bits
     word = dtypes.BY_NAME[f"uint{info.bits}"]

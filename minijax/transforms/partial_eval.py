@@ -129,22 +129,23 @@ def _live_eqns(jaxpr: Jaxpr) -> list[JaxprEqn]:
 def _constvars_in_jax_order(jaxpr: Jaxpr) -> list[Var]:
     """The constvars in jax's order of residuals: a topological order of the graph from the results.
 
-    Constvars that only effects depend on come last.
+    Each read of a constvar is a node of its own. Constvars that only effects depend on come last.
     """
+    constvars = set(jaxpr.constvars)
     parents = {v: [a for a in e.invars if type(a) is Var] for e in jaxpr.eqns for v in e.outvars}
     ends = list(dict.fromkeys(v for v in jaxpr.outvars if type(v) is Var))
     children = _count_reads(ends, parents)
-    ready = [v for v in ends if not children[v]]
+    ready = [v for v in ends if not children[v] or v in constvars]
     order = []
     while ready:
         order.append(ready.pop())
         for parent in parents.get(order[-1], ()):
             children[parent] -= 1
-            if not children[parent]:
+            if parent in constvars or not children[parent]:
                 ready.append(parent)
-    constvars, read = set(jaxpr.constvars), read_variables(jaxpr)
+    read = read_variables(jaxpr)
     return [
-        *(v for v in reversed(order) if v in constvars),
+        *dict.fromkeys([v for v in reversed(order) if v in constvars]),
         *(v for v in jaxpr.constvars if v in read and v not in children),
     ]
 

@@ -104,26 +104,29 @@ def read_variables(jaxpr: Jaxpr) -> set[Var]:
 
 
 def prune_closed(
-    closed: ClosedJaxpr, used_outputs: Sequence[bool], instantiate: bool | Sequence[bool] = False
+    closed: ClosedJaxpr,
+    used_outputs: Sequence[bool],
+    instantiate: bool | Sequence[bool] = False,
+    constants: bool = True,
 ) -> tuple[ClosedJaxpr, Mask]:
-    """As `prune_jaxpr`, and drops unused constants. Cached: for equal arguments it returns the same object."""
+    """As `prune_jaxpr`, and drops unused `constants`. Cached: for equal arguments it returns the same object."""
     instantiate = instantiate if isinstance(instantiate, bool) else tuple(instantiate)
-    pruned, used_inputs = _prune_closed(closed, tuple(used_outputs), instantiate)
+    pruned, used_inputs = _prune_closed(closed, tuple(used_outputs), instantiate, constants)
     return pruned or closed, used_inputs
 
 
 @cache.weak_cache
 def is_read_whole(closed: ClosedJaxpr) -> bool:
     """Whether nothing of a body is dropped if all its results are used."""
-    pruned, used_inputs = _prune_closed(closed, (True,) * len(closed.outvars), False)
+    pruned, used_inputs = _prune_closed(closed, (True,) * len(closed.outvars), False, False)
     return pruned is None and all(used_inputs)
 
 
 @cache.weak_cache
-def _prune_closed(closed, used_outputs, instantiate):
+def _prune_closed(closed, used_outputs, instantiate, constants):
     jaxpr, used = prune_jaxpr(closed.jaxpr, used_outputs, instantiate)
-    if not closed.consts:
-        return (None if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr)), used
+    if not closed.consts or not constants:
+        return (None if jaxpr is closed.jaxpr else ClosedJaxpr(jaxpr, closed.consts)), used
     read = read_variables(jaxpr)
     pairs = [(v, c) for v, c in zip(closed.jaxpr.constvars, closed.consts, strict=True) if v in read]
     if len(pairs) < len(closed.consts):

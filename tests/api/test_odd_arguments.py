@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from compare import canonical, ours, same, theirs
+from compare import canonical, ours, same, same_jaxpr, theirs
 from given import given
 
 pytestmark = pytest.mark.oracle
@@ -163,3 +163,30 @@ def test_texts_of_programs_with_tokens_are_those_of_jax():
         return canonical(program.lower(jax.lax.create_token(), 1.0).as_text())
 
     assert text(ours()) == text(theirs())
+
+
+@pytest.mark.parametrize("name", ["grad", "value_and_grad", "jacfwd", "jacrev", "hessian"])
+def test_a_list_is_a_pair_of_a_result_and_an_auxiliary_output(name):
+    same(lambda jax: [float(x) for x in jax.tree.leaves(getattr(jax, name)(lambda x: [x * x, x], has_aux=True)(1.5))])
+
+
+def test_an_optimizer_of_paths_is_asked_for_three_operands_only():
+    same(lambda jnp: jnp.einsum("ij,jk->ik", np.ones((2, 3)), np.ones((3, 2)), optimize="unknown"))
+
+
+def test_dot_general_without_dimension_numbers_is_dot():
+    same(lambda lax: lax.dot_general(np.ones((2, 3), np.float32), np.ones(3, np.float32), None))
+
+
+def test_types_of_tangents_that_are_weak_pass_the_checks_of_jaxprs():
+    def program(jax, jnp):
+        with jax.enable_checks(True):
+            return str(jax.make_jaxpr(lambda x, y: jax.jvp(jnp.negative, (x,), (y,)))(np.float32(1), 1.0))
+
+    same(program)
+
+
+def test_an_upper_bound_beside_a_scalar_stays_a_scalar_under_vmap():
+    same_jaxpr(
+        lambda jax, lax: jax.vmap(lax.clamp, (0, None, None)), np.ones(3, np.float32), np.float32(1), np.float32(2)
+    )

@@ -579,9 +579,9 @@ def drawn_arguments(rng: random.Random) -> tuple[bool, tuple[str, ...], tuple[tu
     return rng.random() < 0.1, tuple(_argument(rng) for _ in range(rng.randrange(1, 4))), wrapping.drawn(rng)
 
 
-def generate(seed: int) -> Program:
-    """The program of that seed."""
-    rng = random.Random(seed)
+def generate(seed: int, kind: type[Body] = Body, source: random.Random | None = None) -> Program:
+    """The program of that seed, of statements of a `kind`; drawn from `source`, by default that of the seed."""
+    rng = source or random.Random(seed)
     x64, texts, transforms = drawn_arguments(rng)
     params, lines = [f"a{i}" for i in range(len(texts))], []
 
@@ -599,7 +599,7 @@ def generate(seed: int) -> Program:
                 for path, leaf in jax.tree_util.tree_leaves_with_path(tree)
             }
             values |= {"WEIGHTS": scope["WEIGHTS"]}
-            body = Body(rng, {**scope, **named}, values, 0)
+            body = kind(rng, {**scope, **named}, values, 0)
             body.own += params
             returned = "None"
             try:

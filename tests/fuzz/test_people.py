@@ -56,6 +56,7 @@ KNOWN = {
     "a tangent of integers reaches a rule that returns integers": (
         "returned .*can't apply forward-mode autodiff .jvp. to a custom_vjp"
     ),
+    "jax has no references of tangents of integers": "returned .*TypedNdArray' object has no attribute",
     "jax does not map derivatives of custom_vmap over one of a value and its tangent": (
         r"other jaxprs(?=.*= iota.*= gather.*--- not )(?!.*--- not .*= gather)"
     ),

@@ -1,5 +1,6 @@
 """The known part of a loop under `jax.checkpoint`: a call, with residuals in jax's order, that derivatives keep."""
 
+import numpy as np
 import pytest
 from compare import same, same_jaxpr
 
@@ -27,6 +28,7 @@ DERIVATIVES = {
     "grad": lambda jax, f: jax.grad(f),
     "second": lambda jax, f: jax.grad(jax.grad(f)),
     "value": lambda jax, f: jax.value_and_grad(f),
+    "pushed": lambda jax, f: lambda x: jax.linearize(f, x)[1](x),
     "batched": lambda jax, f: lambda x: jax.vmap(jax.grad(f))(jax.numpy.stack([x, x])),
 }
 
@@ -47,6 +49,8 @@ def test_jaxprs(loop, around, derivative):
         pytest.skip("jax names a call without batched operands too")
     if loop == "all known" and derivative == "second" and around == "nested":
         pytest.skip("jax keeps a dead call")
+    if around == "in a branch" and derivative == "pushed":
+        pytest.skip("jax has new names for the variables of branches")
     same_jaxpr(made(loop, around, derivative), 0.5)
 
 
@@ -62,3 +66,63 @@ def test_a_saved_value_that_no_step_changes_is_computed_before_the_loop():
         return jax.grad(jax.checkpoint(f, policy=jax.checkpoint_policies.everything_saveable))
 
     same_jaxpr(program, 0.5)
+
+
+@pytest.mark.parametrize("policy", ["nothing_saveable", "everything_saveable", "dots_saveable"])
+@pytest.mark.parametrize("kind", ["dots", "slices"])
+@pytest.mark.parametrize("derivative", ["grad", "pushed"])
+def test_the_policy_splits_the_body_which_computes_again_what_is_not_saved(kind, policy, derivative):
+    def program(jax, jnp, lax):
+        weights = jnp.eye(3) * 0.5
+
+        def step(c, t):
+            if kind == "dots":
+                return jnp.sin(jnp.cos(c) @ weights) + t, None
+            return jnp.sin(c) * jnp.cos(weights[0]) + t, (c, jnp.cos(t))
+
+        f = jax.checkpoint(
+            lambda x: lax.scan(step, x, jnp.arange(4.0))[0], policy=getattr(jax.checkpoint_policies, policy)
+        )
+        return DERIVATIVES[derivative](jax, f if derivative == "pushed" else lambda x: jnp.sum(f(x)))
+
+    same_jaxpr(program, np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("derivative", DERIVATIVES)
+def test_jitted_loops_keep_constants_that_they_do_not_read(derivative):
+    def program(jax, jnp, lax):
+        unread = jnp.arange(3.0)
+
+        def step(c, t):
+            unread * 2
+            return jnp.sin(c) + t, c
+
+        f = jax.checkpoint(jax.jit(lambda x: lax.scan(step, x, jnp.arange(3.0))[0]))
+        return DERIVATIVES[derivative](jax, f)
+
+    same_jaxpr(program, 1.0)
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_known_parts_of_equal_calls_are_one_jaxpr(in_loop):
+    def program(jax, jnp, lax):
+        h = jax.jit(lambda x: jnp.sin(x) * 2)
+        step = lambda u: h(u) * h(u * 2) + jnp.pad(u, 1)[1:-1]  # noqa: E731
+        return jax.grad(
+            jax.checkpoint(lambda u: jnp.sum(lax.fori_loop(0, 3, lambda i, c: step(c), u) if in_loop else step(u)))
+        )
+
+    same_jaxpr(program, np.ones(3, np.float32))
+
+
+@pytest.mark.parametrize("name", ["cholesky", "solve", "product"])
+def test_a_residual_that_is_read_several_times_stands_at_its_first_read(name):
+    def program(jax, jnp, lax):
+        functions = {
+            "cholesky": lambda x: jnp.linalg.cholesky(x),
+            "solve": lambda x: jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(x), True), jnp.ones(3)),
+            "product": lambda x: jnp.tanh(x) * jnp.exp(jnp.tanh(x)) * jnp.sin(x) * x,
+        }
+        return jax.grad(jax.checkpoint(lambda x: jnp.sum(functions[name](x))))
+
+    same_jaxpr(program, np.eye(3, dtype=np.float32))

@@ -292,6 +292,10 @@ class _Checker(string.Formatter):
             raise KeyError(
                 f"{first}: jax.debug.print has no such argument. Pass {first}=..., or write {{{{ for a brace."
             )
+        if isinstance(first, int) and first >= len(args):
+            raise IndexError(
+                f"jax.debug.print: the format has a field {first}, but only {len(args)} arguments are given"
+            )
         return self.get_value(first, args, kwargs), first
 
     def check(self, fmt: str, args: tuple, kwargs: dict) -> None:

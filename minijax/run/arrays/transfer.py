@@ -170,6 +170,15 @@ def filled_at(x: Any, sharding: Any) -> ArrayImpl:
     return array._as(signature(sig.aval, sharding, sig.committed, sig.layout))
 
 
+def check_place(place: Any, name: str, kind: type[Exception] = AttributeError) -> None:
+    """Raises an error of that kind, unless a new array can go to that place: a device, a sharding or a format."""
+    if not isinstance(place, Sharding | Format | client.Device):
+        raise kind(
+            f"{name}: a place must be a jax.Device or an instance of jax.sharding.Sharding, got {place!r}. A "
+            "PartitionSpec needs a mesh: jax.NamedSharding(mesh, spec)."
+        )
+
+
 def _as_dtype(x, aval):
     if type(x) is int and aval.dtype.kind in "iu":
         dtypes.check_int_fits(x, aval.dtype)
