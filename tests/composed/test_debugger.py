@@ -65,6 +65,23 @@ def test_values_are_concrete_and_those_of_jax(name):
     require(ours == theirs, "session", ours, theirs)
 
 
+def test_a_container_that_holds_itself_takes_no_stack():
+    def program(jax, files):
+        cycle = {"a": 1}
+        cycle["b"] = cycle
+        jax.debug.breakpoint(**files)
+
+    def depth(n=0):
+        try:
+            return depth(n + 1)
+        except RecursionError:
+            return n
+
+    before = depth()
+    assert "<cant_flatten>" in session(minijax, program, "p cycle", "c")
+    assert depth() > before - 50  # flattening one takes hundreds
+
+
 def test_frames_are_those_of_jax():
     program = lambda jax, files: caller(jax, {**files, "num_frames": 3})(X)  # noqa: E731
     commands = ["u", "p w", "p y", "u", "d", "d", "d", "bt", "where", "c"]

@@ -195,9 +195,20 @@ def breakpoint(  # noqa: A001
 
 def _flattened(value: Any) -> tuple[list, Any]:
     try:
-        return tree.flatten(value)
+        # jaxlib would flatten it until the stack ends, and never give the stack back.
+        if not _holds_itself(value):
+            return tree.flatten(value)
     except Exception:  # of a user-defined class, or a dict whose keys cannot be sorted
-        return [_Unflattenable()], _LEAF
+        pass
+    return [_Unflattenable()], _LEAF
+
+
+def _holds_itself(value: Any, around: tuple = ()) -> bool:
+    """Whether a container is inside of itself."""
+    if type(value) not in (list, tuple, dict):
+        return False
+    parts = value.values() if type(value) is dict else value
+    return any(value is outer for outer in around) or any(_holds_itself(part, (*around, value)) for part in parts)
 
 
 class _Unflattenable:
