@@ -52,7 +52,7 @@ def _is_without_zero(name: str, values: Values) -> bool:
 
 
 def _is_constant(name: str, values: Values) -> bool:
-    """Returns whether a value is computed from constants alone. Arguments of functions and regions are no values."""
+    """Returns whether a value is computed from constants alone. Arguments of functions and regions are not."""
     pending, seen = [name.partition("#")[0]], set[str]()
     while pending:
         value = values.get(name := pending.pop())
