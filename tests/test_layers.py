@@ -44,7 +44,7 @@ ROOM_LINES = {
     "primitives": (6_800, "bad arguments are named where they enter"),
     "indexing": (550, "copies go to the elements of a reference, and have sizes that a kernel computes"),
     "transforms": (1_140, "dead operations of a shard_map stay in its primal part"),
-    "calls": (1_695, "closed calls stay calls under derivatives"),
+    "calls": (1_700, "known parts of equal calls under checkpoint are one jaxpr"),
     "dispatch": (2_904, "bad arguments are named where they enter"),
     "higher": (2_130, "the known part of a loop under checkpoint is a call"),
     "composed": (4_540, "bad arguments are named where they enter"),
