@@ -1,5 +1,6 @@
 """Integer divisions by 0 whose operands XLA knows: the process goes on, and the quotient is -1."""
 
+import re
 import subprocess
 import sys
 
@@ -49,5 +50,8 @@ def test_the_process_survives_what_the_compiler_folds():
 def test_only_divisors_that_may_be_zero_are_hidden(f, hidden):
     lowered = jax.jit(f).lower(jnp.arange(3))
     for text in lowered.as_text(), lowered.as_text(debug_info=True):
-        assert with_kept_divisions(text).count("optimization_barrier") == hidden
-        assert hidden or with_kept_divisions(text) is text or with_kept_divisions(text) == text
+        kept = with_kept_divisions(text)
+        barriers = re.findall(r"optimization_barrier (%\w+)", kept)
+        assert len(barriers) == hidden and (hidden or kept == text)
+        # A constant costs nothing to hide; a value that is computed would be stored.
+        assert all("arg" not in name for name in barriers)

@@ -269,6 +269,18 @@ def test_vmap_and_grad_agree_with_xla(case):
     same_value(*([x.astype("float32") for x in side] for side in (got, want)), rtol=0.05, atol=0.1, why=ROUNDED)
 
 
+def test_a_bias_for_all_elements_serves_a_batch():
+    def attention(query, bias):
+        return jax.nn.dot_product_attention(query, query, query, bias, implementation="cudnn")
+
+    query, bias = numbers(3, 2, 6, 4, 8), numbers(1, 4, 6, 6)
+    with found(jax):
+        made = jax.make_jaxpr(jax.vmap(attention, (0, None)))(query, bias)
+    (body,) = [eqn.params["call_jaxpr"] for eqn in made.eqns if "call_jaxpr" in eqn.params]
+    (attend,) = [eqn for eqn in body.eqns if eqn.primitive is attention_fwd_p]
+    assert [v.aval.shape for v in attend.invars[:4]] == [(6, 6, 4, 8)] * 3 + [(1, 4, 6, 6)]
+
+
 # ---- over several devices ------------------------------------------------------------------------------
 
 
