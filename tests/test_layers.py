@@ -45,7 +45,7 @@ ROOM_LINES = {
     "indexing": (550, "copies go to the elements of a reference, and have sizes that a kernel computes"),
     "transforms": (1_140, "dead operations of a shard_map stay in its primal part"),
     "calls": (1_695, "closed calls stay calls under derivatives"),
-    "dispatch": (2_900, "functions without jit take objects that become arrays; what may be compiled ahead"),
+    "dispatch": (2_920, "functions that are jitted again share their traces"),
     "higher": (2_130, "the known part of a loop under checkpoint is a call"),
     "composed": (4_525, "references, and slices of sizes that a kernel computes, as indices of copies"),
     "api": (5_750, "lowered programs describe results over their mesh"),
@@ -62,8 +62,8 @@ ROOM_LINES = {
     "experimental": (5_320, "faces of kernels for users, of random bits too"),
     "": (680, "`jax.ad`"),
 }
-# Of the rooms together, and of those from base to api. The last rise: eager draws in two programs; modules for SparseCores; random bits compiled as vectors; 64 bits where they are allowed; descriptions of paths of einsum.
-PACKAGE_LINES, CORE_LINES = 80_050, 40_560
+# Of the rooms together, and of those from base to api. The last rise: eager draws in two programs; modules for SparseCores; random bits compiled as vectors; 64 bits where they are allowed; descriptions of paths of einsum; traces shared by options.
+PACKAGE_LINES, CORE_LINES = 80_050, 40_590
 
 # Functions with more branches: loops of tracing, lowering and dispatch, where a call costs more than it explains.
 HOT_LOOPS = {
