@@ -10,7 +10,7 @@ import numpy as np
 from minijax.base.dtypes import canonicalize_dtype
 from minijax.base.naming import known_as
 from minijax.ir import types
-from minijax.ir.hitypes import full_type
+from minijax.ir.hitypes import AvalQDD, full_type
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.partition import meshes
 from minijax.partition.explicit import sharding_in_type
@@ -243,7 +243,7 @@ def abstract(x: Any) -> Any:
 def described(aval: Any) -> Any:
     """Returns the `ShapeDtypeStruct` of an abstract value; the type itself if it has no shape."""
     if aval.is_high or aval is types.token_type:
-        return aval
+        return aval.aval if isinstance(aval, AvalQDD) else aval
     sharding = kind = None
     if type(aval) is types.ShapedArray:
         sharding, kind = aval.own_sharding, None if aval.manual_axis_type.empty else aval.manual_axis_type

@@ -108,12 +108,13 @@ class TracedFunction(NamedTuple):
 class Memory:
     """The traces and programs of one callable under one set of options."""
 
-    __slots__ = ("traces", "plain", "programs", "hot", "count", "number", "__weakref__")
+    __slots__ = ("traces", "shared", "plain", "programs", "hot", "count", "number", "__weakref__")
 
-    def __init__(self):
+    def __init__(self, shared: cache.Keyed | None = None):
         self.count = 0  # the number of traces
         self.number = next(explain.numbers)
         self.traces = cache.Keyed(4096)
+        self.shared = cache.Keyed(4096) if shared is None else shared  # the traces of the callable under all options
         self.plain = cache.BoundedDict(4096)  # of `traces`, those of plain arguments that captured nothing
         self.programs = Programs(4096)
         self.hot = _COLD
@@ -126,6 +127,7 @@ class Memory:
 
     def clear(self) -> None:
         self.traces.cache_clear()
+        self.shared.cache_clear()
         self.plain.cache_clear()
         self.programs.cache_clear()
         self.hot = _COLD
@@ -135,13 +137,19 @@ _COLD = Hot(None)
 
 
 @cache.weak_cache
-def _shared_memory(fun: Callable, options: tuple) -> Memory:
-    return Memory()
+def _memories(fun: Callable) -> tuple[dict[tuple, Memory], dict[tuple, cache.Keyed]]:
+    """A function's memories by all options, and its traces by those on which they depend."""
+    return {}, {}
 
 
-def _memory_of(fun: Callable, options: tuple) -> Memory:
+def _memory_of(fun: Callable, options: JitOptions, resolved: "Resolved", *names: str) -> Memory:
     try:
-        return _shared_memory(fun, options)
+        memories, traces = _memories(fun)
+        memory = memories.get(key := (options, resolved, names))
+        if memory is None:
+            kind = (resolved.static_nums, resolved.static_names, names)
+            memory = memories.setdefault(key, Memory(traces.setdefault(kind, cache.Keyed(4096))))
+        return memory
     except TypeError:
         return Memory()
 
@@ -191,7 +199,7 @@ class Engine:
         self.options = options
         self.resolved = resolved
         self.signature = signature
-        self.memory = _memory_of(fun, (options, resolved, self.name, purpose))
+        self.memory = _memory_of(fun, options, resolved, self.name, purpose)
         nums, names = resolved.static_nums, resolved.static_names
         self.has_static = bool(nums or names)
         # None: some positions count from the end, which `flatten` resolves.
@@ -481,9 +489,18 @@ class Engine:
         if traced is not None and is_alive(traced):
             return traced
         traces.pop(key)
+        if known := self._traced_elsewhere(key):
+            traces[key] = known
+            return known
         info = DebugInfo(self.purpose, source_of(self.fun), self.argument_names(call))
         self._note(key, call, info, is_trace=True)
-        return traces.once(key, self._trace, avals, call.treedef, call.static, info)
+        traced = self.memory.shared[key] = traces.once(key, self._trace, avals, call.treedef, call.static, info)
+        return traced
+
+    def _traced_elsewhere(self, key: tuple) -> TracedFunction | None:
+        """The trace of this function under other options (shardings, donation, …), which do not change its jaxpr."""
+        traced = self.memory.shared.get(key)
+        return traced._replace(params={}) if traced and is_alive(traced) else None
 
     def traced_only(self, avals: tuple, call: Arguments) -> TracedFunction:
         """As `traced_for`, where nothing is compiled: without a note for explanations, under the thread's options."""
@@ -491,9 +508,12 @@ class Engine:
         traces = self.memory.traces
         traced = traces.get(key)
         if traced is None or not is_alive(traced):
-            info = DebugInfo(self.purpose, source_of(self.fun), self.argument_names(call))
-            traced = traces[key] = self._trace(avals, call.treedef, call.static, info)
-            self.memory.count += 1
+            traced = self._traced_elsewhere(key)
+            if traced is None:
+                info = DebugInfo(self.purpose, source_of(self.fun), self.argument_names(call))
+                traced = self.memory.shared[key] = self._trace(avals, call.treedef, call.static, info)
+                self.memory.count += 1
+            traces[key] = traced
         return traced
 
     def _trace_key(self, avals: tuple, call: Arguments) -> tuple:

@@ -15,6 +15,11 @@ def backends() -> dict[str, Any]:
     return dict(client.clients())
 
 
+def backends_are_initialized() -> bool:
+    """Returns whether a client has been started."""
+    return bool(client._clients)
+
+
 def get_backend(platform: Any = None) -> Any:
     """Returns the client of a platform, by default that of the default backend. Raises RuntimeError for another one."""
     return client.get_client(platform)

@@ -158,6 +158,7 @@ minijax.interop.utilities: HashableFunction HashablePartial cache ceil_of_ratio 
     tuple_insert tuple_update unflatten unzip3 weakref_lru_cache wrap_name wraps
 """,
     "xla_bridge": """
+minijax.interop.backends: backends_are_initialized
 minijax.run.clients.client: _backends=_clients default_backend device_count devices get_backend=get_client host_count
     host_id host_ids local_device_count local_devices process_count process_index process_indices
 """,

@@ -21,6 +21,11 @@ jax.jit(lambda y: [jax.make_jaxpr(lambda x: f(x) + y)(1.0) for _ in range(3)] an
 [jax.make_jaxpr(jax.grad(f))(1.0) for _ in range(2)]
 [jax.make_jaxpr(counter)(1.0) for _ in range(2)]
 [jax.make_jaxpr(counter.method)(1.0) for _ in range(2)]
+[jax.eval_shape(f, jnp.ones(8)), jax.jit(f, donate_argnums=0)(jnp.ones(8)), jax.jit(f, out_shardings=place)(jnp.ones(8))]
+[jax.jit(f, keep_unused=True)(jnp.ones(9)), jax.jit(f, inline=True)(jnp.ones(9)), jax.jit(f, in_shardings=place)(jnp.ones(9))]
+[jax.jit(f, donate_argnums=0)(jnp.ones(10)), jax.jit(f, donate_argnames='x')(jnp.ones(10)), jax.eval_shape(f, jnp.ones(10))]
+[jax.jit(f, out_shardings=place)(jnp.ones(11))]
+[jax.jit(f, out_shardings=place)(jnp.ones(12)), jax.jit(f).clear_cache(), jax.jit(f, out_shardings=place)(jnp.ones(12))]
 [jax.make_jaxpr(f)(jnp.ones(7)), jax.jit(f).clear_cache(), jax.make_jaxpr(f)(jnp.ones(7))]
 """
 
@@ -41,6 +46,7 @@ def test_functions_run_as_often_as_in_jax():
                 return f(x)
 
         given = dict(jax=jax, jnp=jnp, f=f, mapped=jax.vmap(f), counter=Counter())
+        given["place"] = jax.sharding.SingleDeviceSharding(jax.devices()[0])
         found = []
         for text in STEPS.strip().splitlines():
             runs.clear()

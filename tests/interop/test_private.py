@@ -102,6 +102,7 @@ print(jax.jit(lambda x: x * 3 + 1)(2.0))
         ("jax._src.traceback_util.include_frame(sys._getframe()), __file__ in jax._src.traceback_util._exclude_paths", "(True, False)"),
         ("jax._src.distributed.global_state.process_id, jax._src.distributed.global_state.client", "(0, None)"),
         ("list((jax.devices(), jax._src.xla_bridge._backends)[1])", "['cpu']"),
+        ("[jax._src.xla_bridge.backends_are_initialized(), jax.devices() and jax._src.xla_bridge.backends_are_initialized()]", "[False, True]"),
         ("[jax._src.sharding_impls.canonicalize_sharding(s, 'f') for s in (None, jax.typeof(1.0).sharding)]", "[None, None]"),
         ("jax._src.sharding_impls.canonicalize_sharding(jax.NamedSharding(jax.make_mesh((1,), 'x'), jax.P('x')), 'f').mesh.explicit_axes", "('x',)"),
         ("isinstance(jax.numpy.ones(3), jax._src.typing.SupportsDType)", "True"),
