@@ -212,7 +212,7 @@ def _reduce(
 ) -> Any:
     if dtype is not None:
         types = tuple([typeof(x) for x in (a, initial, where) if x is not None])
-        dtype = _requested(dtype, reducer.name, (types, axis, keepdims, promote_integers, config.state()))
+        dtype = _requested(dtype, reducer.name, (type(dtype), types, axis, keepdims, promote_integers, config.state()))
     return reducer(a, axis, dtype, keepdims, initial, where, promote_integers)
 
 

@@ -16,7 +16,7 @@ SKIPPED += ("jax.experimental.mosaic",)
 # Undocumented modules of jax that minijax does not have, or that are one module with their package.
 WITHOUT = """
 experimental.colocated_python.func_backend experimental.colocated_python.obj_backend experimental.roofline.roofline
-experimental.roofline.rooflines extend.pallas
+experimental.roofline.rooflines
 """
 
 # Names that only minijax has or lists: jax.scipy lists submodules only once they are imported.
@@ -47,7 +47,6 @@ INNER = {
     "jax.experimental.source_mapper": "compile_with_env",
     "jax.experimental.source_mapper.common": "compile_with_env flag_env",
     "jax.experimental.sparse.transform": "bcoo_impl bcsr_impl impl method prim",
-    "jax.extend": "pallas",
     "jax.extend.source_info_util": "transform_name_stack",
     "jax.interpreters.ad": "jvp linearize",
     "jax.interpreters.mlir": "ir_type_handlers",

@@ -294,7 +294,7 @@ class _Checker(string.Formatter):
             )
         if isinstance(first, int) and first >= len(args):
             raise IndexError(
-                f"jax.debug.print: the format has a field {first}, but only {len(args)} arguments are given"
+                f"jax.debug.print: the format has a field of index {first}, but only {len(args)} arguments are given"
             )
         return self.get_value(first, args, kwargs), first
 

@@ -247,14 +247,11 @@ def _build(source: Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     ensure_custom_calls(text)
     if len(source.devices) == 1 and source.devices[0].platform == "cpu":
         text = with_flat_bits(text)
-    text = with_kept_divisions(text)
+    ready: Any = _refined(text) if has_symbolic_sizes(text) else with_kept_divisions(text)
     # Importing the parser takes as long as parsing saves in a dozen programs.
     backend = source.devices[0].client
     is_parsed = host_calls or _compile_total[0] >= _UNPARSED or not client.is_attached(source.devices[0])
-    if has_symbolic_sizes(text):
-        module_of = bindings.parsed(_refined(text)) if is_parsed else contextlib.nullcontext(_refined(text))
-    else:
-        module_of = bindings.parsed(text) if is_parsed else contextlib.nullcontext(text)
+    module_of = bindings.parsed(ready) if is_parsed else contextlib.nullcontext(ready)
     with module_of as module, shown(source.name, lambda: text):
         devices = client.device_list(source.devices)
         executable = backend_compile_and_load(backend, module, devices, source.options, host_calls)
