@@ -22,7 +22,7 @@ FLOORS = {
     "startup": Floor(1.7, 1.2),
     "cold": Floor(1.6, 1.3),
     "libraries": Floor(1.7, 1.2),
-    "restart": Floor(2.5, 1.5),
+    "restart": Floor(2.1, 1.5),
     "eager": Floor(1.8, 0.65),
     "index": Floor(8.5, 1.0),
     "transform, fresh closures": Floor(60.0, 40.0),
