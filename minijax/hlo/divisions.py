@@ -4,44 +4,53 @@ import re
 from collections.abc import Mapping
 
 _DIVISION = re.compile(
-    r"^( *)(%\w+) = stablehlo\.(divide|remainder) (%[\w#]+), (%[\w#]+) : (tensor<(?:\d+x)*u?i\d+>)((?: loc.*)?)$",
+    r"^( *)(%\w+) = stablehlo\.(divide|remainder) (%[\w#]+), (%[\w#]+) : (tensor<(?:\d+x)*(u?)i(\d+)>)((?: loc.*)?)$",
     re.MULTILINE,
 )
 _FUNCTION = re.compile(r"^  func\.func .*?^  }", re.MULTILINE | re.DOTALL)
 _DEFINED = re.compile(r"^ *(%\w+)(?::\d+)? = (.*)$", re.MULTILINE)
 _NAME = re.compile(r"%\w+")
+_INTEGER = re.compile(r"u?i\d+>$")
 _SPREAD = re.compile(r"stablehlo\.broadcast_in_dim (%\w+), ")
 _WITHOUT_ZERO = re.compile(r"stablehlo\.constant dense<\[*-?[1-9]\d*(?:[][, ]+-?[1-9]\d*)*\]*> : ")
 
 Values = Mapping[str, str]  # name -> the operation that computes it
 
 
-def with_kept_divisions(text: str) -> str:
-    """A module in which MLIR folds no integer division whose divisor may be 0: a barrier hides a constant operand.
+def with_guarded_divisions(text: str) -> str:
+    """A module that divides a constant integer by 1 where the divisor is 0, and then selects XLA's result.
 
-    XLA then divides when the program runs, where the quotient by 0 is -1.
+    XLA's quotient by 0 is -1, all bits of an unsigned number; the remainder is the dividend.
     """
     if "stablehlo.divide" not in text and "stablehlo.remainder" not in text or not _DIVISION.search(text):
         return text
-    return _FUNCTION.sub(lambda function: _with_barriers(function[0]), text)
+    return _FUNCTION.sub(lambda function: _guarded(function[0]), text)
 
 
-def _with_barriers(function: str) -> str:
+def _guarded(function: str) -> str:
     if not _DIVISION.search(function):
         return function
     values = dict(_DEFINED.findall(function))
 
-    def kept(division: re.Match) -> str:
-        indent, name, operation, x, y, kind, place = division.groups()
-        if _is_without_zero(y, values) or not (_is_constant(y, values) or _is_constant(x, values)):
+    def guarded(division: re.Match) -> str:
+        indent, name, operation, x, y, kind, unsigned, bits, place = division.groups()
+        if _is_without_zero(y, values) or not _is_constant(x, values):
             return division[0]
-        hidden = f"%operand_{name[1:]}"
-        shown = y if _is_constant(y, values) else x
-        barrier = f"{indent}{hidden} = stablehlo.optimization_barrier {shown} : {kind}{place}"
-        operands = ", ".join([hidden if operand is shown else operand for operand in (x, y)])
-        return f"{barrier}\n{indent}{name} = stablehlo.{operation} {operands} : {kind}{place}"
+        flags, own = _INTEGER.sub("i1>", kind), name[1:]
+        every = (1 << int(bits)) - 1 if unsigned else -1
+        lines = [
+            f"%zero_{own} = stablehlo.constant dense<0> : {kind}",
+            f"%one_{own} = stablehlo.constant dense<1> : {kind}",
+            f"%every_{own} = stablehlo.constant dense<{every}> : {kind}",
+            f"%is_zero_{own} = stablehlo.compare EQ, {y}, %zero_{own} : ({kind}, {kind}) -> {flags}",
+            f"%divisor_{own} = stablehlo.select %is_zero_{own}, %one_{own}, {y} : {flags}, {kind}",
+            f"%found_{own} = stablehlo.{operation} {x}, %divisor_{own} : {kind}",
+            f"{name} = stablehlo.select %is_zero_{own}, {x if operation == 'remainder' else f'%every_{own}'}, "
+            f"%found_{own} : {flags}, {kind}",
+        ]
+        return "\n".join([f"{indent}{line}{place}" for line in lines])
 
-    return _DIVISION.sub(kept, function)
+    return _DIVISION.sub(guarded, function)
 
 
 def _is_without_zero(name: str, values: Values) -> bool:

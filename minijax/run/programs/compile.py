@@ -17,7 +17,7 @@ from minijax.base.cache import WeakValues, cache, key
 from minijax.base.lazy import defer
 from minijax.base.util import ByKey
 from minijax.hlo.custom_call import HostTransfers
-from minijax.hlo.divisions import with_kept_divisions
+from minijax.hlo.divisions import with_guarded_divisions
 from minijax.hlo.flat_bits import with_flat_bits
 from minijax.hlo.locations import Located
 from minijax.hlo.simple import is_simple
@@ -247,7 +247,7 @@ def _build(source: Source, text: str, host_calls: Sequence[Any] = ()) -> Any:
     ensure_custom_calls(text)
     if len(source.devices) == 1 and source.devices[0].platform == "cpu":
         text = with_flat_bits(text)
-    ready: Any = _refined(text) if has_symbolic_sizes(text) else with_kept_divisions(text)
+    ready: Any = _refined(text) if has_symbolic_sizes(text) else with_guarded_divisions(text)
     # Importing the parser takes as long as parsing saves in a dozen programs.
     backend = source.devices[0].client
     is_parsed = host_calls or _compile_total[0] >= _UNPARSED or not client.is_attached(source.devices[0])
