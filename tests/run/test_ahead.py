@@ -1,5 +1,6 @@
 """Programs that threads compile while Python goes on: their results wait, and nobody can tell."""
 
+import ctypes
 import os
 import pickle
 import signal
@@ -12,6 +13,7 @@ from processes import run_python, together
 
 import minijax as jax
 import minijax.numpy as jnp
+from minijax.experimental import transfer
 from minijax.run.arrays import pending
 from minijax.run.programs import ahead, compile
 
@@ -50,6 +52,24 @@ def new(fun):
 
 def expected(value, number):
     return value * np.float32(1 + number / 4096) + np.float32(number)
+
+
+def rows_on_devices():
+    return jax.NamedSharding(jax.make_mesh((4,), ("i",), devices=jax.devices()[:4]), jax.P("i"))
+
+
+def memory_at(address):
+    return np.ctypeslib.as_array((ctypes.c_float * X.size).from_address(address)).reshape(X.shape).copy()
+
+
+def pulled(x):
+    """The array as another client of the transfer server gets it."""
+    servers = [
+        transfer.start_transfer_server(jax.devices()[0].client, "127.0.0.1:0", ["127.0.0.1:0"]) for _ in range(2)
+    ]
+    servers[0].await_pull(1, x)
+    wanted = jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=x.sharding)
+    return np.asarray(servers[1].connect(servers[0].address()).pull(1, wanted))
 
 
 def is_pending(x):
@@ -139,6 +159,13 @@ def test_eager_operations(slow_compiler):
         lambda x: np.asarray(jax.new_ref(x)[...]),
         lambda x: np.asarray(jax.jit(jax.grad(lambda x: (x * x).sum() / 2))(x)),
         lambda x: np.asarray([[float(v) for v in row] for row in x], np.float32),
+        lambda x: np.asarray(jax.device_put(x, rows_on_devices())),
+        lambda x: np.asarray(jax.device_put(x, jax.memory.Space.Host)),
+        lambda x: np.asarray(jax.jit(lambda x: x, out_shardings=rows_on_devices())(x)),
+        lambda x: np.asarray(jax.pmap(lambda x: x)(x)),
+        lambda x: np.asarray(jax.make_array_from_single_device_arrays(x.shape, x.sharding, [x])),
+        lambda x: memory_at(x.unsafe_buffer_pointer()),
+        lambda x: pulled(x),
     ],
 )
 def test_whoever_reads_waits(slow_compiler, read):

@@ -37,7 +37,7 @@ def on_all(x: ArrayImpl) -> np.ndarray:
     if x.is_fully_replicated:
         return np.asarray(x)
     new = signature(x.aval, GSPMDSharding.get_replicated(x.sharding._device_assignment), True)
-    raw = reshard.moved(x._raw, x._sig, new)
+    raw = reshard.moved(x._settled_raw, x._sig, new)
     return np.asarray(wrapped(raw, new))
 
 

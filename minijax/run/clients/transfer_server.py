@@ -67,7 +67,7 @@ class TransferServer:
             if not isinstance(x, ArrayImpl):
                 raise TypeError(f"await_pull: only arrays can be pulled, got {type(x)}")
             x._check_alive()
-        self._raw._await_pull_flat(uuid, [x._raw for x in leaves], timeout)
+        self._raw._await_pull_flat(uuid, [x._settled_raw for x in leaves], timeout)
 
 
 def start_transfer_server(
