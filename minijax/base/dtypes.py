@@ -145,10 +145,17 @@ finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
 
 
+@cache.cache
+def limits(dtype: np.dtype) -> tuple[int, int]:
+    """The least and the largest number of an integer dtype."""
+    info = iinfo(dtype)  # which ml_dtypes makes anew at each call
+    return info.min, info.max
+
+
 def check_int_fits(x: int, dtype: np.dtype) -> None:
     """Raises OverflowError if an integer dtype cannot hold `x`."""
-    bounds = iinfo(dtype)
-    if not bounds.min <= x <= bounds.max:
+    least, most = limits(dtype)
+    if not least <= x <= most:
         raise OverflowError(
             f"Python int {x} too large to convert to {dtype.name}. Use a wider dtype or a float; 64 bits "
             "need the option jax_enable_x64."

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from minijax.base import cache, tree
-from minijax.dispatch.operands import NUMBERS, plain_key
+from minijax.dispatch.operands import plain_key
 from minijax.run.arrays.array import ArrayImpl, array_types
-from minijax.run.arrays.transfer import put_numpy, raw_number, signature_of_numpy
+from minijax.run.arrays.transfer import put_numpy, putter_like, signature_of_numpy
 from minijax.run.clients import guards
 from minijax.run.programs.launch import Program
 
@@ -40,7 +40,7 @@ class Hot:
         """The program of a call and the raw arrays among its arguments, or (None, ())."""
         last = self._last
         if last is not None:
-            raws = _raws_of_last(last, self.ready[0], args, kwargs)
+            raws = _raws_of_last(last, args, kwargs)
             if raws is not None:
                 return last[2], raws
         elif len(args) == 1 and type(args[0]) is np.ndarray and not kwargs:
@@ -93,50 +93,47 @@ class Hot:
         if not self._misses or static:
             return
         leaves, treedef = tree.flatten((args, kwargs))
-        signatures, numbers = [x._sig for x in operands], None
-        if any([type(x) not in array_types for x in leaves]):
-            numbers = [type(x) if type(x) in NUMBERS else None for x in leaves]
-            is_donated = program.donates and any(numbers)
-            if is_donated or guards.is_guarded() or any([sig.device is None for sig in signatures]):
-                return
+        puts = _putters(self.ready[0], leaves, operands, program.donates)
+        if puts is None:
+            return
         self._misses -= self._last is not None
         cache.register(self)
-        self._last = treedef.flatten_up_to, signatures, program, numbers
+        on_device = [x._sig for x in leaves if type(x) in array_types]
+        # The last one is taken out of the leaves first, and put back last.
+        self._last = treedef.flatten_up_to, on_device, program, puts[::-1], [i for i, _ in puts]
 
 
-def _raws_of_last(last: tuple, options: Any, args: tuple, kwargs: dict) -> list | None:
+def _putters(options: Any, leaves: Sequence, operands: Sequence, donates: bool) -> list | None:
+    """Positions of leaves that are not on devices, and what puts them; None if one of them cannot be put alone."""
+    host = [(i, x) for i, x in enumerate(leaves) if type(x) not in array_types]
+    if host and (guards.is_guarded() or any([x._sig.device is None for x in operands])):
+        return None
+    if donates and any([type(x) is not np.ndarray for _, x in host]):
+        return None
+    puts = [(i, putter_like(options, x, operands[i]._sig)) for i, x in host]
+    return None if any([put is None for _, put in puts]) else puts
+
+
+def _raws_of_last(last: tuple, args: tuple, kwargs: dict) -> list | None:
     """The raw arrays of a call with the tree and the signatures of the last one; None for another call."""
-    flatten_up_to, signatures, _, numbers = last
+    flatten_up_to, signatures, _, puts, places = last
     try:
         leaves = flatten_up_to((args, kwargs))
-        if numbers is not None:
-            return _raws_of(options, leaves, signatures, numbers)
-        if [x._sig for x in leaves] == signatures:
-            return [x._raw for x in leaves]
-    except (ValueError, AttributeError, TypeError, KeyError, OverflowError):  # another tree or kind of leaf
-        pass
-    return None
-
-
-def _raws_of(options: Any, leaves: Sequence, signatures: Sequence, numbers: Sequence) -> list | None:
-    """The raw arrays of leaves that include NumPy arrays or numbers; None if their operands have other signatures.
-
-    `numbers` has the type of each leaf that is a number.
-    """
-    raws: list[Any] = []
-    for x, sig, number in zip(leaves, signatures, numbers, strict=True):
-        kind = type(x)
-        if kind is np.ndarray:
-            if signature_of_numpy(options, x) is not sig:
+        raws = []
+        for i, put in puts:
+            raw = put(leaves.pop(i))
+            if raw is None:
                 return None
-            raws.append(put_numpy(x, sig))
-        elif kind is number:
-            raws.append(raw_number(options, x, sig))
-        elif x._sig != sig:
-            return None
-        else:
-            raws.append(x._raw)
-    return raws
+            raws.append(raw)
+        if leaves:
+            if [x._sig for x in leaves] != signatures:
+                return None
+            leaves = [x._raw for x in leaves]
+        for i in places:
+            leaves.insert(i, raws.pop())
+        return leaves
+    except (ValueError, AttributeError, TypeError, KeyError):  # another tree or kind of leaf
+        return None
 
 
 def _keyed(options: Any, args: tuple, kwargs: dict) -> tuple[tuple | None, list, bool]:

@@ -88,8 +88,7 @@ class _Leaves(dict):
 
 
 _LEAVES = _Leaves(_OPERANDS)
-NUMBERS = frozenset((*dtypes.PYTHON_SCALARS, *[kind for kind in np.sctypeDict.values() if issubclass(kind, np.number)]))
-_LEAVES |= dict.fromkeys(NUMBERS, transfer.scalar_operand)
+_LEAVES |= dict.fromkeys(transfer.NUMBERS, transfer.scalar_operand)
 
 
 def operand(x: Any) -> ArrayImpl:

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compare import same
+from jaxlib import _jax
 
 import minijax
 import minijax.numpy as jnp
@@ -140,6 +141,24 @@ def test_numbers_that_change_are_put_without_a_key(monkeypatch):
         scaled, drawn = g({"x": x, "rate": i / 7}, key)
         np.testing.assert_array_equal(scaled, X * np.float32(i / 7))
         np.testing.assert_array_equal(drawn, bits)
+
+
+def test_results_that_are_numbers_of_the_call_belong_to_the_user():
+    f, tree, number = minijax.jit(lambda t, i: (t["a"] * 2, i)), {"a": jnp.asarray(X)}, 12345
+    results = [f(tree, number)[1] for _ in range(5)]
+    results[-1].delete()
+    minijax.jit(lambda i: i + 1, donate_argnums=0)(results[0])
+    assert [int(x) for x in (*results[1:-1], f(tree, number)[1], f(tree, number + 1)[1])] == [number] * 4 + [number + 1]
+
+
+def test_a_number_that_stays_the_same_is_put_once(monkeypatch):
+    f, tree, rate = minijax.jit(lambda t, rate: t["a"] * rate), {"a": jnp.asarray(X)}, 0.1
+    f(tree, rate), f(tree, rate), f(tree, rate)
+    with monkeypatch.context() as patch:
+        patch.setattr(_jax, "batched_device_put", None)
+        np.testing.assert_array_equal(f(tree, rate), X * np.float32(0.1))
+    np.testing.assert_array_equal(f(tree, 0.2), X * np.float32(0.2))
+    np.testing.assert_array_equal(f(tree, rate), X * np.float32(0.1))
 
 
 def test_the_sign_of_zero_in_a_tree_is_seen():

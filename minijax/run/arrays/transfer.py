@@ -1,6 +1,7 @@
 """Transfers: host to device, device to device, device to host, and dlpack."""
 
 import struct
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -281,17 +282,49 @@ def _key_of_number(x: Any) -> Any:
     return x.tobytes() if isinstance(x, np.generic) else x
 
 
-def raw_number(options: Any, x: Any, sig: Signature) -> Any:
-    """The raw array of a number whose operand has the signature `sig`; a new one is put on its device, not cached."""
-    scalar = _scalars.get((options, type(x), _key_of_number(x)))
-    if scalar is not None and not scalar._raw.is_deleted():
-        return scalar._raw
-    if isinstance(x, np.generic):
-        return put_numpy(np.asarray(x), sig)
-    if type(x) is int:
-        dtypes.check_int_fits(x, sig.dtype)
-    wide = sig.dtype in _WIDE
-    return _jax.batched_device_put(sig, sig.native, [x], [sig.device], sig.committed, False, DURING_CALL, wide)
+NUMBERS = frozenset((*dtypes.PYTHON_SCALARS, *[kind for kind in np.sctypeDict.values() if issubclass(kind, np.number)]))
+
+
+def putter_like(options: Any, x: Any, sig: Signature) -> Callable[[Any], Any] | None:
+    """Returns a function that puts values like a NumPy array or number whose operand has the signature.
+
+    Of an array with that signature it returns the raw array, and None for others, or it raises AttributeError. The
+    result is None if `x` cannot be put alone.
+    """
+    if type(x) is np.ndarray:
+        return _put_arrays(options, sig) if signature_of_numpy(options, x) is sig else None
+    return _put_numbers(type(x), sig) if type(x) in NUMBERS else None
+
+
+def _put_arrays(options: Any, sig: Signature) -> Callable[[Any], Any]:
+    def put(x: Any) -> Any:
+        if type(x) is np.ndarray:
+            return put_numpy(x, sig) if signature_of_numpy(options, x) is sig else None
+        return x._raw if x._sig == sig else None
+
+    return put
+
+
+def _put_numbers(kind: type, sig: Signature) -> Callable[[Any], Any]:
+    # A number that stays the same object from call to call is put once.
+    described, native, device, wide = sig.hidden, sig.native, [sig.device], sig.dtype in _WIDE
+    limits = dtypes.limits(sig.dtype) if kind is int and sig.dtype.kind in "iu" else None
+    last = None, None
+
+    def put(x: Any) -> Any:
+        nonlocal last
+        if type(x) is not kind:
+            return x._raw if x._sig == sig else None
+        number, raw = last
+        if x is not number or raw.is_deleted():
+            if limits is not None and not limits[0] <= x <= limits[1]:
+                return None
+            value = x if kind in dtypes.PYTHON_SCALARS else _as_dtype(x, sig.aval)
+            raw = _jax.batched_device_put(described, native, [value], device, sig.committed, False, DURING_CALL, wide)
+            last = x, raw
+        return raw
+
+    return put
 
 
 def _new_scalar(x):
