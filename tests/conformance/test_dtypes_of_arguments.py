@@ -49,13 +49,11 @@ LEFT_OUT = {
 }
 
 
-def _functions():
-    for module in MODULES:
-        ours, theirs = (importlib.import_module(f"{side}.{module}") for side in ("minijax", "jax"))
-        for name in dir(theirs):
-            function = getattr(theirs, name)
-            if name[0] != "_" and callable(function) and not inspect.isclass(function) and hasattr(ours, name):
-                yield f"{module}.{name}", getattr(ours, name), function
+def _functions(module):
+    """The names of the public functions of a module of minijax."""
+    found = compare.module_of(f"minijax.{module}")
+    names = [name for name in dir(found) if name[0] != "_" and not name.endswith("_p")]
+    return [n for n in names if callable(function := getattr(found, n)) and not inspect.isclass(function)]
 
 
 def _takes(function, count):
@@ -82,40 +80,43 @@ def _said(side, function, args):
 @pytest.mark.parametrize("wide", TIERS)
 @pytest.mark.parametrize("module", MODULES)
 def test_programs_of_arguments_of_every_dtype(module, wide, tier):
-    jax = compare.theirs()
+    compared = 0
     with compare.wide_numbers(wide):
-        different, compared = _differing(jax, module, *TIERS[wide], tier)
-    assert not different, "\n".join(map(str, different[:40]))
-    assert compared > 20
+        for name in _functions(module):
+            calls = _calls(f"{module}.{name}", *TIERS[wide], tier)
+
+            def programs(side):
+                function = getattr(compare.module_of(f"{side.__name__}.{module}"), name)  # noqa: B023
+                return "\n".join(f"{call}: {_said(side, function, [ARRAYS[a] for a in call])}" for call in calls)  # noqa: B023
+
+            compared += len(calls)
+            if calls:
+                compare.same_printed("programs of every dtype", programs, module, name, calls)
+    assert compared > 40
 
 
-def _differing(jax, module, dtypes, pairs, tier):
-    different, compared = [], 0
-    for name, ours, theirs in _functions():
-        if name.rpartition(".")[0] != module or name in APART:
-            continue
-        calls = [(a,) for a in dtypes] if _takes(theirs, 1) else []
-        calls += [(a, b) for a in dtypes for b in dtypes] if _takes(theirs, 2) else []
-        for call in calls:
-            if len(call) == 2 and tier != "full" and not compare.sampled(f"{name}:{call}", pairs):
-                continue
-            if any(a in LEFT_OUT.get(name, ()) for a in call):
-                continue
-            args = [ARRAYS[a] for a in call]
-            said = _said(minijax, ours, args), _said(jax, theirs, args)
-            compared += said[0] != "refused"
-            if said[0] != said[1]:
-                different.append((name, call, *(s if len(s) < 60 else "a program" for s in said)))
-    return different, compared
+def _calls(name, dtypes, pairs, tier):
+    """The dtypes of the arguments of each call of a function that is compared."""
+    if name in APART:
+        return []
+    function = _function("minijax", name)
+    calls = [(a,) for a in dtypes] if _takes(function, 1) else []
+    if _takes(function, 2):
+        drawn = [(a, b) for a in dtypes for b in dtypes]
+        calls += [call for call in drawn if tier == "full" or compare.sampled(f"{name}:{call}", pairs)]
+    return [call for call in calls if not any(a in LEFT_OUT.get(name, ()) for a in call)]
+
+
+def _function(side, name):
+    module, _, name = name.rpartition(".")
+    return getattr(compare.module_of(f"{side}.{module}"), name)
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
 def test_calls_that_are_left_out_still_differ(name):
     """At each of the dtypes; or at any, if the function is left out altogether."""
-    jax = compare.theirs()
-    found = {n: (ours, theirs) for n, ours, theirs in _functions()}
-    assert name in found
-    differ = (_any_differs(jax, *found[name], dtype) for dtype in LEFT_OUT[name])
+    functions = compare.theirs(), _function("minijax", name), _function("jax", name)
+    differ = (_any_differs(*functions, dtype) for dtype in LEFT_OUT[name])
     assert any(differ) if LEFT_OUT[name] == [*ARRAYS] else all(differ)
 
 
@@ -154,34 +155,36 @@ RANGES = {
 }
 
 
-def test_programs_of_every_requested_dtype(tier):
+@pytest.mark.parametrize("module", MODULES)
+def test_programs_of_every_requested_dtype(module):
     """`f(x, dtype=...)` of all functions of arrays that have the parameter."""
-    jax = compare.theirs()
-    jnp = importlib.import_module("jax.numpy")
-    different, compared = [], 0
+    for name in _functions(module):
+        if "dtype" in _parameters(_function("minijax", f"{module}.{name}")):
+            compare.same_printed(
+                "programs of every requested dtype",
+                lambda side, name=f"{module}.{name}": _programs_of_requested_dtypes(side, name),
+                module,
+                name,
+            )
 
-    def check(name, how, asked, ours, theirs, args):
-        nonlocal compared
-        said = _said(minijax, ours, args), _said(jax, theirs, args)
-        compared += said[0] != "refused"
-        if said[0] != said[1]:
-            different.append((name, how, asked, *(s if len(s) < 60 else "a program" for s in said)))
 
-    for name, ours, theirs in _functions():
-        if "dtype" not in _parameters(theirs):
-            continue
-        for kind in ("bool", "int32", "uint8", "float32", "complex64"):
-            x = [ARRAYS[kind]] * 2 if name in OF_LISTS else ARRAYS[kind]
-            for d in ASKED:
-                if (name, d) not in MISTAKEN:
-                    check(
-                        name, kind, d, lambda x, d=d, f=ours: f(x, dtype=d), lambda x, d=d, f=theirs: f(x, dtype=d), [x]
-                    )
-    for name, make in RANGES.items():
+def _programs_of_requested_dtypes(side, name):
+    function, found = _function(side.__name__, name), []
+    for kind in ("bool", "int32", "uint8", "float32", "complex64"):
+        x = [ARRAYS[kind]] * 2 if name in OF_LISTS else ARRAYS[kind]
         for d in ASKED:
-            check(name, "", d, lambda d=d, make=make: make(minijax.numpy, d), lambda d=d, make=make: make(jnp, d), [])
-    assert not different, "\n".join(map(str, different[:40]))
-    assert compared > 500
+            if (name, d) not in MISTAKEN:
+                found.append(f"{kind} {d}: {_said(side, lambda x, d=d: function(x, dtype=d), [x])}")
+    return "\n".join(found)
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges_of_every_requested_dtype(name):
+    def programs(side):
+        jnp = compare.module_of(f"{side.__name__}.numpy")
+        return "\n".join(f"{d}: {_said(side, lambda d=d: RANGES[name](jnp, d), [])}" for d in ASKED)
+
+    compare.same_printed("ranges of every requested dtype", programs, name)
 
 
 # jax calls a function of NumPy that does not support int4.
