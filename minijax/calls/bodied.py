@@ -144,6 +144,7 @@ class Bodied(Primitive):
     multiple_results = True
     auto_pvary = False
     dce_inside = True
+    closes_linear = True  # constants that only the linear part reads are its operands; else results of the primal part
     prunes_known = True  # dead operations of the body leave the primal part of its derivative
     copies_known = False  # known parts have jaxprs of their own: those of equal calls are printed apart, as jax's are
     residual_role: Role | None = None  # of residuals as results where a call is evaluated in part
@@ -239,8 +240,6 @@ class Bodied(Primitive):
         ins, outs = self.binders(params)
         parts, flagged, out_nonzeros = self.settled(params, nonzeros, self.linearized)
         known, linear = [p.primal for p in parts], [p.tangent for p in parts]
-        if len(parts) > 1:
-            known, linear = zip(*(_returning_constants(p.primal, p.tangent, len(outs)) for p in parts), strict=True)
         results, residuals, leading, linear = self.run_known(params, known, linear, primals, ins, outs)
         others, consts = ~taken(ins), []
         if any(body.consts for body in linear):
@@ -259,7 +258,7 @@ class Bodied(Primitive):
 
     def linearized(self, body: ClosedJaxpr, nonzeros: tuple, least: tuple) -> tuple:
         """The parts of a body, and a mask of the results with a nonzero tangent."""
-        parts = linearize_jaxpr(body, nonzeros, least, self.prunes_known)
+        parts = linearize_jaxpr(body, nonzeros, least, self.prunes_known, self.closes_linear)
         return parts, parts.out_nonzeros
 
     def run_known(
@@ -436,16 +435,6 @@ def _by_role(binders: Binders) -> list[int]:
 
 def _with_role(binders: Binders, role: Role | None) -> Binders:
     return binders if role is None else [b._replace(role=role) for b in binders]
-
-
-def _returning_constants(known: ClosedJaxpr, linear: ClosedJaxpr, count: int) -> tuple[ClosedJaxpr, ClosedJaxpr]:
-    """The parts of a branch; the known one has `count` results, then returns the constants of the linear one."""
-    if not linear.consts:
-        return known, linear
-    jaxpr, consts = known.jaxpr, [Var(v.aval) for v in linear.constvars]
-    results = [*jaxpr.outvars[:count], *consts, *jaxpr.outvars[count:]]
-    jaxpr = jaxpr.replace(constvars=[*jaxpr.constvars, *consts], outvars=results)
-    return ClosedJaxpr(jaxpr, [*known.consts, *linear.consts]), ClosedJaxpr(constants_to_inputs(linear.jaxpr))
 
 
 def partially_evaluated(body: ClosedJaxpr, unknown: tuple[bool, ...], least: tuple[bool, ...]) -> tuple:

@@ -14,9 +14,9 @@ from minijax.dispatch.placement import ProgramOptions, requests
 from minijax.ir import state
 from minijax.ir.check import same_types
 from minijax.ir.context import path
-from minijax.ir.jaxpr import ClosedJaxpr
+from minijax.ir.jaxpr import ClosedJaxpr, Var
 from minijax.ir.primitive import Axis, cotangents, is_undefined_primal
-from minijax.ir.trace import constants_to_inputs, eval_jaxpr
+from minijax.ir.trace import eval_jaxpr
 from minijax.ir.types import Zero, hi_classes, typeof
 from minijax.partition.meshes import axes_of, context_mesh
 from minijax.partition.shardings import UNSPECIFIED
@@ -28,6 +28,7 @@ from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
 from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts
+from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
 
 _disable_jit = config.option("disable_jit")
@@ -151,9 +152,9 @@ class Jit(Call, DischargeableCall):
         results = self.bind_all(primals, calls.primal)
         values, n = results, len(calls.out_nonzeros)
         if calls.sources is not None:
-            values = [primals[i] if kind == "in" else results[i] for kind, i in calls.sources]
+            at = {"in": primals, "out": results, "const": calls.consts}
+            values = [at[kind][i] for kind, i in calls.sources]
         outs, residuals = values[:n], values[n:]
-        residuals = [*calls.consts, *residuals]
         return outs, calls.out_nonzeros, lambda *tangents: self.bind_all([*residuals, *tangents], calls.tangent)
 
     def transpose(self, cts, *operands, **params):
@@ -275,8 +276,8 @@ def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], pa
 class _LinearCalls(NamedTuple):
     """The parameters of the two equations of a linearized call, and the sources of results and residuals.
 
-    `sources` is None if these are the results of the first equation in their order. The second equation's first
-    operands are `consts`, as in jax.
+    `sources` is None if these are the results of the first equation in their order. Residuals that are constants of the
+    body are operands of the second equation and no results of the first.
     """
 
     primal: dict[str, Any]
@@ -288,14 +289,33 @@ class _LinearCalls(NamedTuple):
 
 @state.traced_cache
 def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCalls:
-    params, parts = dict(zip(_KEY_PARAMS, how, strict=True)), linearize_jaxpr(closed, nonzeros)
+    params, parts = dict(zip(_KEY_PARAMS, how, strict=True)), linearize_jaxpr(closed, nonzeros, closes=False)
     every, outs = range(len(nonzeros)), range(len(parts.out_nonzeros))
-    sources, primal = _known_call(parts.primal, every, outs, params)
-    consts, body = list(parts.tangent.consts), ClosedJaxpr(constants_to_inputs(parts.tangent.jaxpr))
-    ins = [*(None for _ in (*consts, *sources[len(outs) :])), *nonzeros.marked(every)]
-    _, tangent = jit_p.calling(jit_p.parts(params)[1], body, (), ins, parts.out_nonzeros.marked(outs))
-    in_order = tuple([("out", i) for i in range(len(primal["jaxpr"].jaxpr.outvars))])
-    return _LinearCalls(primal, None if tuple(sources) == in_order else sources, tangent, parts.out_nonzeros, consts)
+    primal, given = _without_constants(parts.primal, len(outs), closed.consts)
+    sources, call = _known_call(primal, every, outs, params)
+    if given:
+        residuals = iter(sources[len(outs) :])
+        sources = *sources[: len(outs)], *(next(residuals) if i is None else ("const", i) for i in given)
+    ins = [*(None for _ in sources[len(outs) :]), *nonzeros.marked(every)]
+    pushed = jit_p.parts(params)[1], parts.tangent, (), ins, parts.out_nonzeros.marked(outs)
+    in_order = tuple([("out", i) for i in range(len(call["jaxpr"].jaxpr.outvars))])
+    ordered = None if tuple(sources) == in_order else sources
+    return _LinearCalls(call, ordered, jit_p.calling(*pushed)[1], parts.out_nonzeros, closed.consts)
+
+
+def _without_constants(primal: ClosedJaxpr, count: int, consts: Sequence) -> tuple[ClosedJaxpr, list[int | None]]:
+    """A jaxpr without those results after the first `count` that are among `consts`, and the places of all in `consts`.
+
+    The places are an empty list if no result is a constant.
+    """
+    own = {id(c): i for i, c in enumerate(consts)}
+    places = {v: own[id(c)] for v, c in zip(primal.constvars, primal.consts, strict=True) if id(c) in own}
+    outvars = primal.jaxpr.outvars
+    given = [places.get(v) if type(v) is Var else None for v in outvars[count:]]
+    if given.count(None) == len(given):
+        return primal, []
+    left = [True] * count + [i is None for i in given]
+    return prune_closed(primal, tuple(left), True)[0], given
 
 
 @state.traced_cache

@@ -60,6 +60,7 @@ def _check_branch(number: int, first: ClosedJaxpr, branch: ClosedJaxpr) -> None:
 class Cond(Bodied, HiControlFlow):
     """Runs the branch whose number is the first operand on the other operands."""
 
+    closes_linear = False
     folding = Folding.EXACT
     name = "cond"
 

@@ -72,6 +72,7 @@ def _check_groups(body_groups: Sequence[Sequence], operand_groups: Sequence[Sequ
 class Scan(Bodied, HiControlFlow):
     """Runs `jaxpr`, (constants, carry, slices) -> (carry, results), `length` times."""
 
+    closes_linear = False
     folding = Folding.EXACT
     name = "scan"
     splits_known = True

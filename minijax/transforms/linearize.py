@@ -187,14 +187,18 @@ def linearize_jaxpr(
     nonzeros: tuple[bool, ...],
     instantiate_out: tuple[bool, ...] | None = None,
     prunes: bool = True,
+    closes: bool = True,
 ) -> Linearized:
-    """Linearizes a jaxpr with respect to the inputs that `nonzeros` marks; `prunes` dead operations."""
+    """Linearizes a jaxpr with respect to the inputs that `nonzeros` marks; `prunes` dead operations.
+
+    Residuals that are constants are those of the linear part, if it `closes`; else results of the primal part.
+    """
     linear_part: list[Any] = []
 
     def primal(*args):
         run = lambda *xs: eval_jaxpr(closed.jaxpr, closed.consts, *xs)  # noqa: E731
         results, out_nonzeros, jaxpr, values = linearize_flat(run, args, nonzeros)
-        residual = [isinstance(x, Tracer) for x in values]
+        residual = [not closes or isinstance(x, Tracer) for x in values]
         if instantiate_out is not None:
             jaxpr, zeros, out_nonzeros = _instantiated(jaxpr, results, Mask(out_nonzeros), Mask(instantiate_out))
             values, residual = [*values, *zeros], [*residual, *(True,) * len(zeros)]
