@@ -95,6 +95,10 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "earray": "minijax.run.arrays.array: EArray",
     "flatten_util": "minijax.flatten_util: ravel_pytree",
     "interpreters": "",
+    "interpreters.batching": """
+minijax.interop.rules: make_iota to_elt
+minijax.transforms.batch: BatchTrace BatchTracer
+""",
     "interpreters.pxla": "",
     "layout": "minijax.partition.layouts: AutoLayout Format Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
