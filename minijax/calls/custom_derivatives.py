@@ -1,7 +1,7 @@
 """Functions with user-defined derivative rules: custom_jvp and custom_vjp."""
 
 from collections.abc import Callable, Sequence
-from itertools import compress
+from itertools import chain, compress
 from typing import Any
 
 from minijax.base.dtypes import PYTHON_SCALARS
@@ -43,6 +43,10 @@ class CustomRule(Primitive):
     auto_pvary = False
     is_hi = True
     call: "CustomDerivativeCall"
+
+    def of_functions(self, *, subfuns: Sequence, **rest: Any) -> dict:
+        """The parameters for functions in jax's form, which users' traces bind and get."""
+        raise NotImplementedError(self.name)
 
     def record(self, trace: JaxprTrace, operands: Sequence, params: dict) -> list:
         fun = params["fun"]
@@ -96,9 +100,15 @@ class CustomJVP(CustomRule):
         results = self.bind_all(operands, dict(fun=fun, rule=rule, symbolic_zeros=symbolic_zeros))
         return results, fun_dims or rule_dims
 
+    def of_functions(self, *, subfuns, symbolic_zeros):
+        fun, user = [f.call_wrapped for f in subfuns]
+        rule = lambda *xs: list(map(unsymbolic, user(*(map(symbolic, xs) if symbolic_zeros else xs))))  # noqa: E731
+        return dict(fun=fun, rule=rule, symbolic_zeros=symbolic_zeros)
+
     def processed_by(self, trace, operands, params):
-        fun, rule, symbolic_zeros = wrap_init(params["fun"]), wrap_init(params["rule"]), params["symbolic_zeros"]
-        return list(trace.process_custom_jvp_call(self.call, fun, rule, operands, symbolic_zeros=symbolic_zeros))
+        rule = _named_as(params["rule"], lambda *xs: list(map(symbolic, params["rule"](*xs))))
+        functions, symbolic_zeros = (wrap_init(params["fun"]), wrap_init(rule)), params["symbolic_zeros"]
+        return list(trace.process_custom_jvp_call(self.call, *functions, operands, symbolic_zeros=symbolic_zeros))
 
 
 class CustomVJP(CustomRule):
@@ -140,10 +150,25 @@ class CustomVJP(CustomRule):
         results = self.bind_all(operands, dict(fun=fun, fwd=fwd, bwd=bwd, **rest))
         return results, fun_dims or fwd_dims[len(fwd_dims) - len(results) :]
 
+    def of_functions(self, *, subfuns, out_trees, symbolic_zeros):
+        fun, user_fwd, user_bwd = [f.call_wrapped for f in subfuns]
+
+        def fwd(*primals):
+            pairs = primals if symbolic_zeros else [(x, True) for x in primals]
+            return user_fwd(*chain.from_iterable(pairs))
+
+        bwd = lambda *xs: list(map(unsymbolic, user_bwd(*(map(symbolic, xs) if symbolic_zeros else xs))))  # noqa: E731
+        return dict(fun=fun, fwd=fwd, bwd=bwd, out_trees=out_trees, symbolic_zeros=symbolic_zeros)
+
     def processed_by(self, trace, operands, params):
         rest = {name: params[name] for name in ("out_trees", "symbolic_zeros")}
-        fun, fwd = wrap_init(params["fun"]), wrap_init(params["fwd"])
-        return list(trace.process_custom_vjp_call(self.call, fun, fwd, params["bwd"], operands, **rest))
+
+        def fwd(*pairs):  # x, whether it is perturbed, y, whether it is perturbed, ...
+            primals = pairs[::2]
+            return params["fwd"](*(zip(primals, pairs[1::2], strict=True) if rest["symbolic_zeros"] else primals))
+
+        functions = params["fun"], _named_as(params["fwd"], fwd), params["bwd"]
+        return list(trace.process_custom_vjp_call(self.call, *map(wrap_init, functions), operands, **rest))
 
 
 class CustomDerivativeCall(Inlined):
@@ -162,7 +187,10 @@ class CustomDerivativeCall(Inlined):
     def rebind(self, trace: Trace, operands, params):
         if _discharges_refs(trace, operands):
             return self.at_once(*operands, **params)
-        fun = _function(params["call_jaxpr"])
+        try:
+            fun = _function(params["call_jaxpr"])
+        except KeyError:
+            return trace.process(self.rule, operands, self.rule.of_functions(**params))
         return trace.process(self.rule, operands, dict(fun=fun, **self.rule_params(operands, params)))
 
     def rule_params(self, operands: Sequence, params: dict) -> dict:

@@ -29,6 +29,9 @@ class Remat(OpenCall, DischargeableCall):
 
     name = "remat2"
 
+    def infer(self, *avals, jaxpr, prevent_cse, differentiated, policy):
+        return jaxpr.out_avals
+
     def lower(self, e, ins, outs, *operands, jaxpr, prevent_cse, differentiated, policy):
         apart = Mask(
             [bool(p) for p in prevent_cse] if isinstance(prevent_cse, tuple) else [prevent_cse] * len(operands)

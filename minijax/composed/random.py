@@ -374,7 +374,7 @@ def _positions(shape: tuple[int, ...]) -> tuple[Any, Any]:
     iotas = [_iota(UINT64, shape, i) for i in axes]
     strides = [scalar_as(prod(shape[i + 1 :]), UINT64) for i in axes]
     position = functools.reduce(ops.add, list(map(ops.mul, strides, iotas)))
-    high = ops.shift_right_logical(position, np.uint64(_WORD))
+    high = ops.shift_right_logical(position, scalar_as(_WORD, UINT64))
     low = convert(position, UINT32)
     return convert(high, UINT32), low
 

@@ -89,7 +89,9 @@ class Scan(Bodied, HiControlFlow):
             )
         _check_groups(inputs, slots.operands(avals), params["length"])
 
-    def infer(self, *avals, jaxpr, length, num_carry, **params):
+    def infer(self, *avals, jaxpr, length, reverse, unroll, num_consts, num_carry):
+        if len(avals) != (count := len(jaxpr.in_avals)):
+            raise ValueError(f"scan: the body takes {count} operands, but {len(avals)} were given")
         outs = jaxpr.out_avals
         return [*outs[:num_carry], *(a.with_axis(0, length) for a in outs[num_carry:])]
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 import numpy as np
 
 from minijax.base import cache, config, source, tree
+from minijax.base.errors import JaxprTypeError
 from minijax.base.mask import Mask
 from minijax.calls.bodied import Bodied, Role, count_of, fixpoint, numbered
 from minijax.higher.check_bodies import trace_loop_body
@@ -64,7 +65,9 @@ class While(Bodied, HiControlFlow):
     linearize: Any = None
     dce = Primitive.dce
 
-    def infer(self, *avals, body_jaxpr, **params):
+    def infer(self, *avals, cond_nconsts, cond_jaxpr, body_nconsts, body_jaxpr):
+        if len(avals) != (count := cond_nconsts + len(body_jaxpr.in_avals)):
+            raise JaxprTypeError(f"while: the bodies take {count} operands, but {len(avals)} were given")
         return body_jaxpr.out_avals
 
     def lower(self, e, ins, outs, *operands, **params):

@@ -82,6 +82,7 @@ minijax.ir.refs: Ref
 minijax.partition.memory: MemorySpace
 minijax.hlo.spell: physical_aval=physical
 minijax.ir.concrete: concrete_or_error
+minijax.ir.context: JaxprEqnContext=current_context
 minijax.interop.introspection: TraceTag full_lower is_constant_dim is_constant_shape
     primal_dtype_to_tangent_dtype set_current_trace take_current_trace to_concrete_value trace_ctx trace_state_clean
 minijax.interop.calls: call call_p closed_call_p
@@ -95,6 +96,10 @@ minijax.base.dtypes: DType ExtendedDType TypePromotionError extended finfo suppo
     "earray": "minijax.run.arrays.array: EArray",
     "flatten_util": "minijax.flatten_util: ravel_pytree",
     "interpreters": "",
+    "interpreters.batching": """
+minijax.interop.rules: make_iota to_elt
+minijax.transforms.batch: BatchTrace BatchTracer
+""",
     "interpreters.pxla": "",
     "layout": "minijax.partition.layouts: AutoLayout Format Layout",
     "lib": "jaxlib.xla_client: jaxlib_extension_version=_version\njaxlib: xla_client",
@@ -134,7 +139,7 @@ minijax.composed.random: PRNGImpl
 minijax.run.arrays.keys: PRNGKeyArray
 """,
     **{f"random.{module}": f"minijax.composed.random: {names}" for module, names in GENERATORS.items()},
-    "sharding_impls": "minijax.interop.introspection: canonicalize_sharding",
+    "sharding_impls": "minijax.interop.introspection: canonicalize_sharding\nminijax.partition.shardings: UNSPECIFIED",
     "shard_map": "minijax.api.shard_map: shard_map smap\nminijax.higher.shard_map: shard_map_p",
     "stages": "minijax.api.stages: ArgInfo Compiled Lowered Traced",
     "state": "",

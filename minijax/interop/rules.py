@@ -4,6 +4,8 @@ import gc
 from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
+import numpy as np
+
 from minijax.base import tree
 from minijax.base.mask import Mask
 from minijax.ir.jaxpr import JaxprEqn
@@ -11,8 +13,10 @@ from minijax.ir.primitive import Axis, Primitive, UndefinedPrimal, is_undefined_
 from minijax.ir.rules import no_rule
 from minijax.ir.types import Zero, is_zero, typeof
 from minijax.primitives import moving
+from minijax.primitives.counting import iota
 from minijax.primitives.families import SameShape
 from minijax.primitives.zeros import add_zeros as add_tangents, instantiate
+from minijax.transforms.batch import BatchTrace, BatchTracer
 from minijax.transforms.jvp import zero_if_float0
 from minijax.transforms.partial_eval_custom import EqnParts, Recompute, partial_eval_eqn
 from minijax.transforms.prune import prune_closed, prune_jaxpr
@@ -240,6 +244,16 @@ fancy_primitive_batchers = _Batchers(
 axis_primitive_batchers = _Batchers(
     lambda rule, axis, xs, dims, params: rule(axis.size, axis.name, None, xs, dims, **params), _of_axis, always=True
 )
+
+
+def make_iota(axis_size: int) -> Any:
+    """Returns the numbers of the elements along a mapped axis."""
+    return iota(np.int32, axis_size)
+
+
+def to_elt(trace: BatchTrace, get_idx: Callable, x: Any, spec: int | None) -> Any:
+    """Returns what a mapped function sees of `x` that is mapped along the axis `spec`, or not at all."""
+    return x if spec is None else BatchTracer(trace, x, range(typeof(x).ndim)[spec])
 
 
 def defvectorized(prim: Primitive) -> None:

@@ -12,12 +12,14 @@ from minijax.ir import state
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import AbstractValue, Aval, checked_type, hi_classes, is_value, register_value_type, typeof
 
+_NO_AXIS = "scan got value with no leading axis to scan over: a mutable value, which functions can capture instead"
 
-def _must_override(name: str, what: str = "") -> Callable:
+
+def _must_override(name: str, what: str = "", error: type[Exception] = AssertionError) -> Callable:
     """A method that a user-defined type must override if it is called."""
 
     def method(self, *args, **kwargs):
-        raise AssertionError(what or f"must override: {type(self).__name__} has no `{name}`, which is needed here")
+        raise error(what or f"must override: {type(self).__name__} has no `{name}`, which is needed here")
 
     method.__name__ = name
     return method
@@ -70,6 +72,7 @@ class MutableHiType(_UserDefined):
     new_from_loval: Callable = _must_override("new_from_loval")
     read_loval: Callable = _must_override("read_loval")
     update_from_loval: Callable = _must_override("update_from_loval")
+    leading_axis_spec: Callable = _must_override("leading_axis_spec", _NO_AXIS, ValueError)
 
 
 class MutableQDD:

@@ -69,12 +69,12 @@ class Trace:
         return results if primitive.multiple_results else results[0]
 
     def process_custom_jvp_call(self, primitive, fun, jvp, tracers: Sequence, /, **params: Any) -> list:
-        params |= dict(fun=fun.call_wrapped, rule=jvp.call_wrapped)
-        return self._process_of_library("process_custom_jvp_call")(primitive.rule, tracers, params)
+        process, params = self._process_of_library("process_custom_jvp_call"), {**params, "subfuns": (fun, jvp)}
+        return process(primitive.rule, tracers, primitive.rule.of_functions(**params))
 
-    def process_custom_vjp_call(self, primitive, fun, fwd, bwd: Callable, tracers: Sequence, /, **params: Any) -> list:
-        params |= dict(fun=fun.call_wrapped, fwd=fwd.call_wrapped, bwd=bwd)
-        return self._process_of_library("process_custom_vjp_call")(primitive.rule, tracers, params)
+    def process_custom_vjp_call(self, primitive, fun, fwd, bwd, tracers: Sequence, /, **params: Any) -> list:
+        process, params = self._process_of_library("process_custom_vjp_call"), {**params, "subfuns": (fun, fwd, bwd)}
+        return process(primitive.rule, tracers, primitive.rule.of_functions(**params))
 
     def _process_of_library(self, method: str) -> Callable:
         """The method `process` of a trace of the library; a user's trace must define `method`."""

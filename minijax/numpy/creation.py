@@ -20,7 +20,7 @@ from minijax.ir import state
 from minijax.ir.concrete import concrete_or_error
 from minijax.ir.trace import Tracer
 from minijax.ir.types import is_hi_value, is_value, typeof, unwrapped
-from minijax.partition.shardings import Sharding
+from minijax.partition.shardings import Sharding, check_sharding_of_type
 from minijax.primitives import convert as lax_convert, elementwise as lax, moving, sharding, structural
 from minijax.primitives.as_array import as_array
 from minijax.primitives.convert import cast, convert
@@ -28,7 +28,7 @@ from minijax.primitives.device import REUSE_INPUT, device_put, place_like
 from minijax.primitives.families import const_like
 from minijax.primitives.promote import arrays
 from minijax.run.arrays import transfer
-from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, ShardingLike
+from minijax.run.arrays.array import Array, ArrayImpl, ArrayLike, DeviceLike, ShardingLike
 from minijax.run.clients import client
 
 
@@ -204,30 +204,37 @@ def asarray(
 
 
 def _from_value(x: Any, given: Any, dtype: Any, device: Any, out_sharding: Any) -> Any:
-    """Places a value on `device`, or constrains a tracer to it. Raises ValueError for an array committed elsewhere."""
     if device is None or out_sharding is not None:
         return placed(x, device, "jnp.array", out_sharding)
-    transfer.check_place(device, "jnp.array", ValueError)
-    if isinstance(x, Tracer):
-        return _constrained(x, given, dtype, device)
-    if isinstance(x, Array) and x.committed:
-        want = device._device_assignment if isinstance(device, Sharding) else (device,)
-        if (have := x.sharding._device_assignment) != want:
-            ids = [[d.id for d in devices] for devices in (have, want)]
+    return _at_place(x, given, dtype, device, "jnp.array")
+
+
+def _at_place(x: Any, given: Any, dtype: Any, device: Any, name: str) -> Any:
+    """Places a value, by a constraint under a trace. Raises ValueError for an array that is committed elsewhere."""
+    transfer.check_place(device, name, ValueError)
+    if isinstance(x, ArrayImpl):
+        have, want = x.sharding, _sharding_at(device)
+        if x is given and have == want:
+            return x
+        if x.committed and state.thread.trace is None and have._device_assignment != want._device_assignment:
+            ids = [[d.id for d in s._device_assignment] for s in (have, want)]
             raise ValueError(
                 "Received incompatible devices for jitted computation. Got an array that is committed to those with "
                 f"device ids {ids[0]} and device={device}: `jax.device_put` moves it"
             )
-    return placed(x, device)
+    return placed(x, device) if state.thread.trace is None else constrained(x, given, dtype, device)
 
 
-def _constrained(x: Any, given: Any, dtype: Any, device: Any) -> Any:
-    """A tracer that is constrained to a device; as in jax converted, if it was not when `dtype` was asked for."""
+def _sharding_at(device: Any) -> Any:
+    return client.single_device_sharding(device) if isinstance(device, client.Device) else device
+
+
+def constrained(x: Any, given: Any, dtype: Any, device: Any) -> Any:
+    """A value that is constrained to a device; as in jax converted, if it was not when `dtype` was asked for."""
     if dtype is None or not is_value(given) or ((t := typeof(given)).dtype == x.dtype and not t.weak_type):
         weak = dtype is None and x.weak_type
         x = lax_convert.convert_element_type_p.bind(x, new_dtype=x.dtype, weak_type=weak, sharding=None)
-    target = client.single_device_sharding(device) if isinstance(device, client.Device) else device
-    return sharding.with_sharding_constraint(x, target)
+    return sharding.with_sharding_constraint(x, _sharding_at(device))
 
 
 def placed(x: Any, device: Any, name: str = "", out_sharding: Any = None) -> Any:
@@ -244,6 +251,8 @@ def placed_or_recorded(x: Any, device: Any, name: str, out_sharding: Any = None)
     """As `placed`, but records a `device_put` under a trace."""
     if isinstance(x, Tracer) and device is not None:
         transfer.check_place(device, name)
+        if isinstance(device, Sharding):
+            check_sharding_of_type(device, typeof(x), "device_put args")
         return device_put([x], [device], [None], [REUSE_INPUT])[0]
     return placed(x, device, name, out_sharding)
 
@@ -289,9 +298,9 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False, devi
                 DeprecationWarning,
             )
         out = cast(x, target)
-    if device is not None and isinstance(out, Tracer):
-        out, device = _constrained(out, x, target, device), None
-    return placed(lax_convert.copy_p.bind(out) if copy else out, device, "astype")
+    if device is not None:
+        out = _at_place(out, x, target, device, "astype")
+    return placed(lax_convert.copy_p.bind(out) if copy else out, None)
 
 
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:

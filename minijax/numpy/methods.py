@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from minijax.api.transfer import device_put
 from minijax.base import dtypes, errors
 from minijax.base.documentation import Documentation
 from minijax.base.naming import PACKAGE
@@ -19,7 +20,6 @@ from minijax.numpy.names import FACE
 from minijax.primitives import elementwise as lax, moving, structural
 from minijax.primitives.convert import bitcast_convert_type, convert
 from minijax.primitives.families import is_complex
-from minijax.run.arrays import transfer
 from minijax.run.arrays.array import (
     Array,
     install_operators,
@@ -286,8 +286,8 @@ def byteswap(self) -> Any:
 def to_device(self, device: Any, *, stream: int | None = None) -> Any:
     """A copy of the array on another device."""
     if stream is not None:
-        raise NotImplementedError("to_device: stream argument is not supported.")
-    return transfer.to_device(self, device)
+        raise NotImplementedError("stream argument of array.to_device() is not supported")
+    return device_put(self, device)
 
 
 def _reject_flat(self):

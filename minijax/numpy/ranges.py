@@ -21,6 +21,7 @@ from minijax.numpy import creation, ufuncs
 from minijax.primitives import counting, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert, scalar_as
 from minijax.primitives.promote import promote_shapes
+from minijax.run.arrays import transfer
 from minijax.run.arrays.array import Array, ArrayLike, DeviceLike, DimSize, ShardingLike
 from minijax.run.clients import client
 
@@ -205,8 +206,11 @@ def linspace(
     start, stop = creation.arraylike("linspace", start, stop)
     dtype = dtypes.requested_dtype(dtype, "linspace")
     axis = operator.index(creation.concrete(axis, "linspace", "axis"))
-    samples = _linspace(start, stop, num, bool(endpoint), bool(retstep), dtype, axis)
-    return (creation.placed(samples[0], device), samples[1]) if retstep else creation.placed(samples, device)
+    how = num, bool(endpoint), bool(retstep), dtype, axis
+    if device is None:
+        return _linspace(start, stop, *how)
+    transfer.check_place(device, "linspace", ValueError)
+    return _linspace_on(start, stop, *how, device)
 
 
 def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
@@ -216,8 +220,25 @@ def _typed_ends(start: Any, stop: Any, dtype: Any) -> tuple[Any, Any, Any, Any]:
     return creation.astype(start, computed), creation.astype(stop, computed), computed, result
 
 
-@jitted("_linspace", static=("num", "endpoint", "retstep", "dtype", "axis"))
+_STATIC = "num", "endpoint", "retstep", "dtype", "axis"
+
+
+@jitted("_linspace", static=_STATIC)
 def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
+    out, step, result = _samples(start, stop, num, endpoint, dtype, axis)
+    out = convert(out, result)
+    return (out, step) if retstep else out
+
+
+@jitted("_linspace", static=(*_STATIC, "device"))
+def _linspace_on(start, stop, num, endpoint, retstep, dtype, axis, device):
+    out, step, result = _samples(start, stop, num, endpoint, dtype, axis)
+    out = creation.constrained(convert(out, result), out, result, device)
+    return (out, step) if retstep else out
+
+
+def _samples(start: Any, stop: Any, num: int, endpoint: bool, dtype: Any, axis: int) -> tuple[Any, Any, Any]:
+    """Returns (the numbers, their distance, the dtype to convert the numbers to)."""
     start, stop, computed, result = _typed_ends(start, stop, dtype)
     shape = structural.broadcast_shapes(start.shape, stop.shape)
     ends = stop, start
@@ -246,8 +267,7 @@ def _linspace(start, stop, num, endpoint, retstep, dtype, axis):
         out = moving.filled((*shape[:axis], 0, *shape[axis:]), 0, computed)
     if dtypes.issubdtype(result, np.integer) and not dtypes.issubdtype(out.dtype, np.integer):
         out = lax.floor(out)
-    out = convert(out, result)
-    return (out, step) if retstep else out
+    return out, step, result
 
 
 def logspace(

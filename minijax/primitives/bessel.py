@@ -78,7 +78,7 @@ bessel_i0e_p = Defined(
     "bessel_i0e", _bessel_i0e, lambda t, ans, x: ops.mul(t, ops.sub(bessel_i1e(x), ops.mul(ops.sign(x), ans)))
 )
 bessel_i1e_p = Elementwise("bessel_i1e", "chlo.bessel_i1e", FLOAT, _i1e_jvp)
-zeta_p = Elementwise("zeta", "chlo.zeta", FLOAT)
+zeta_p = Elementwise("zeta", "chlo.zeta", FLOAT, None, None)
 
 bessel_i0e, bessel_i1e = map(unary, (bessel_i0e_p, bessel_i1e_p))
 

@@ -353,6 +353,9 @@ class PPermute(LinearNamed):
 
     name = "ppermute"
 
+    def infer(self, x, *, axis_name, perm):
+        return [x]
+
     def lower(self, e, ins, outs, x, *, axis_name, perm):
         if any(len({*side}) < len(side) for side in zip(*perm, strict=True)):
             raise ValueError(f"ppermute sources and destinations must be unique, got {perm}.")

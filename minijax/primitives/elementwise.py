@@ -38,7 +38,6 @@ from minijax.primitives.families import (
     Tolerance,
     accurate,
     binary,
-    broadcast_shapes_of_op,
     check_kinds,
     check_same_dtypes,
     const_like,
@@ -320,6 +319,9 @@ class Round(Elementwise):
 class ReducePrecision(OnUnreduced):
     """Rounds to a float with fewer bits, in the same dtype."""
 
+    def result_dtype(self, x, *, exponent_bits, mantissa_bits):
+        return super().result_dtype(x)
+
     def lower(self, e, ins, outs, x, *, exponent_bits, mantissa_bits):
         return [e.reduce_precision(x, outs[0], exponent_bits, mantissa_bits)]
 
@@ -350,7 +352,7 @@ max_p, min_p = Extremum("max", "maximum", "GT"), Extremum("min", "minimum", "LT"
 floor_p = Elementwise("floor", "floor", FLOAT, ZERO)
 ceil_p = Elementwise("ceil", "ceil", FLOAT, ZERO)
 round_p = Round("round", "", FLOAT, ZERO)
-nextafter_p = Elementwise("nextafter", "chlo.next_after", FLOAT)
+nextafter_p = Elementwise("nextafter", "chlo.next_after", FLOAT, None, None)
 reduce_precision_p = ReducePrecision("reduce_precision", "", FLOAT, lambda ct, x, **bits: reduce_precision(ct, **bits))
 
 # ---- functions --------------------------------------------------------------------------------------
@@ -448,11 +450,11 @@ _PART = Kinds((np.float32, np.float64))
 class Conj(LinearElementwise):
     """The complex conjugate; a real number becomes complex."""
 
-    def result_dtype(self, x, *, input_dtype):
+    def result_dtype(self, x, *, input_dtype=None):
         check_kinds(self.name, _PART | COMPLEX, x)
         return np.result_type(x.dtype, np.complex64)
 
-    def lower(self, e, ins, outs, x, *, input_dtype):
+    def lower(self, e, ins, outs, x, *, input_dtype=None):
         part = ShapedArray(ins[0].shape, real_dtype(ins[0].dtype))
         if ins[0].dtype == part.dtype:
             return [e.binary("complex", x, e.full(0, part), outs[0])]
@@ -485,15 +487,15 @@ complex_p = MakeComplex("complex", "complex", _PART, lambda ct, x, y: real(ct), 
 # ---- bits and logic ---------------------------------------------------------------------------------
 
 not_p = Elementwise("not", "not", INT_BOOL, ZERO)
-and_p = Elementwise("and", "and", INT_BOOL, ZERO)
-or_p = Elementwise("or", "or", INT_BOOL, ZERO)
-xor_p = Elementwise("xor", "xor", INT_BOOL, ZERO)
-population_count_p = Elementwise("population_count", "popcnt", INT)
-clz_p = Elementwise("clz", "count_leading_zeros", INT)
-shift_left_p = Elementwise("shift_left", "shift_left", INT, ZERO)
-shift_right_arithmetic_p = Elementwise("shift_right_arithmetic", "shift_right_arithmetic", INT, ZERO)
-shift_right_logical_p = Elementwise("shift_right_logical", "shift_right_logical", INT, ZERO)
-mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT)
+and_p = Elementwise("and", "and", INT_BOOL, ZERO, ZERO)
+or_p = Elementwise("or", "or", INT_BOOL, ZERO, ZERO)
+xor_p = Elementwise("xor", "xor", INT_BOOL, ZERO, ZERO)
+population_count_p = Elementwise("population_count", "popcnt", INT, None)
+clz_p = Elementwise("clz", "count_leading_zeros", INT, None)
+shift_left_p = Elementwise("shift_left", "shift_left", INT, ZERO, ZERO)
+shift_right_arithmetic_p = Elementwise("shift_right_arithmetic", "shift_right_arithmetic", INT, ZERO, ZERO)
+shift_right_logical_p = Elementwise("shift_right_logical", "shift_right_logical", INT, ZERO, ZERO)
+mulhi_p = Elementwise("mulhi", "chlo.mulhi", INT, None, None)
 
 # ---- comparison and selection -----------------------------------------------------------------------
 
@@ -502,9 +504,8 @@ class Predicate(Elementwise):
     """An elementwise test with boolean results, weakly typed if all operands are."""
 
     def infer(self, *avals, **params):
-        self.result_dtype(*avals, **params)
-        shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
-        return [ShapedArray(shape, np.bool_, all(a.weak_type for a in avals))]
+        (out,) = super().infer(*avals, **params)
+        return [ShapedArray(out.shape, np.bool_, out.weak_type)]
 
 
 class Compare(Predicate):
@@ -514,7 +515,7 @@ class Compare(Predicate):
     moves_data = True
 
     def __init__(self, name: str, direction: str, accepts: Kinds):
-        super().__init__(name, "", accepts, ZERO)
+        super().__init__(name, "", accepts, ZERO, ZERO)
         self.direction = direction
 
     def lower(self, e, ins, outs, x, y):

@@ -109,6 +109,13 @@ def check_kinds(name: str, kinds: Kinds, *avals: ShapedArray) -> None:
             )
 
 
+def check_count(name: str, count: int, operands: Sequence, error: type[Exception] = TypeError) -> None:
+    """Raises `error` unless there are `count` operands."""
+    if len(operands) != count:
+        given = ", ".join(map(str, operands)) or "none"
+        raise error(f"{name} takes {count} operand{'s' * (count != 1)}, but {len(operands)} were given: {given}")
+
+
 def check_same_dtypes(name: str, *avals: ShapedArray) -> None:
     """Raises TypeError unless all dtypes are equal."""
     if any(a.dtype != avals[0].dtype for a in avals[1:]):
@@ -170,6 +177,7 @@ class SameShape(FirstOrder):
     """An operation whose operands are broadcast together, with results of their common shape."""
 
     defaults_to_context_mesh = True
+    arity = 1
 
     def gets_context_mesh(self, avals):
         return len(avals) != 1
@@ -210,6 +218,7 @@ class SameShape(FirstOrder):
         return avals[0].dtype
 
     def infer(self, *avals, **params):
+        check_count(self.name, self.arity, avals, TypeError if self.arity == 1 else AssertionError)
         dtype = self.result_dtype(*avals, **params)
         shape = broadcast_shapes_of_op(self.name, *(a.shape for a in avals))
         weak = all(a.weak_type for a in avals)
@@ -290,15 +299,16 @@ def unbroadcast(ct: Any, aval: ShapedArray) -> Any:
 class Elementwise(SameShape):
     """An elementwise op named `hlo` in StableHLO (or `chlo.x`).
 
-    `jvp` lists, for each operand, the rule (tangent, result, *operands) -> tangent; None: not differentiable;
-    ZERO: the derivative is zero.
+    `jvp` lists, for each operand, the rule (tangent, result, *operands) -> tangent; all None: not differentiable;
+    all ZERO: the derivative is zero.
     """
 
     def __init__(self, name: str, hlo: str, accepts: Kinds, *jvp: Rule | None):
         super().__init__(name, accepts)
         self.hlo = hlo
         self.rules: tuple[Any, ...] = jvp
-        if not jvp and type(self).jvp is Elementwise.jvp:
+        self.arity = len(jvp)
+        if not any(jvp) and type(self).jvp is Elementwise.jvp:
             vars(self)["jvp"] = None
 
     def lower(self, e, ins, outs, *operands, **params):
@@ -356,8 +366,8 @@ class Accurate(Elementwise):
 
     implied = {"accuracy": None}
 
-    def infer(self, x, *, accuracy=None):
-        return super().infer(x)
+    def infer(self, *avals, accuracy=None):
+        return super().infer(*avals)
 
     def lower(self, e, ins, outs, x, *, accuracy=None):
         return [e.unary(self.hlo, x, outs[0], self.exactness(accuracy))]
@@ -405,6 +415,7 @@ class LinearElementwise(Elementwise):
     def __init__(self, name: str, hlo: str, accepts: Kinds, *transposes: Rule):
         super().__init__(name, hlo, accepts)
         self.transposes = transposes
+        self.arity = len(transposes)
 
     def jvp(self, primals, tangents, **params):
         (out,) = self.bind_all(primals, params)

@@ -50,7 +50,9 @@ class Gather(JointlyLinear):
     moves_data = True
     name = "gather"
 
-    def infer(self, x, indices, *, dimension_numbers, slice_sizes, **how):
+    def infer(
+        self, x, indices, *, dimension_numbers, slice_sizes, indices_are_sorted, unique_indices, mode, fill_value
+    ):
         numbers, rank = dimension_numbers, x.ndim
         gather_dims.check_indices("gather", indices)
         out_rank = len(numbers.offset_dims) + indices.ndim - 1
@@ -249,7 +251,19 @@ class Scatter(JointlyLinear):
         self.name = name
         self.combine = combine
 
-    def infer(self, x, indices, updates, *, dimension_numbers, **how):
+    def infer(
+        self,
+        x,
+        indices,
+        updates,
+        *,
+        dimension_numbers,
+        indices_are_sorted,
+        unique_indices,
+        mode,
+        update_jaxpr,
+        update_consts,
+    ):
         check_same_dtypes("scatter", x, updates)
         gather_dims.check_scatter(x, indices, updates, dimension_numbers)
         return [ShapedArray(x.shape, x.dtype, x.weak_type, memory_space=x.memory_space)]

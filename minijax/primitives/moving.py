@@ -249,10 +249,10 @@ class ReduceSum(FirstOrder, Linear1):
             )
         return super().typed(avals, params)
 
-    def _adds(self, x, *, axes, out_sharding):
+    def _adds(self, x, *, axes, out_sharding=None):
         return any(x.shape[a] != 1 for a in axes)
 
-    def infer(self, x, *, axes, out_sharding):
+    def infer(self, x, *, axes, out_sharding=None):
         return [reduced_aval(self.name, x, axes)]
 
     sharding_rule = sharded_without_axes
@@ -269,7 +269,7 @@ class ReduceSum(FirstOrder, Linear1):
         spec = requested.spec.update(reduced=requested.spec.reduced | x.reduction_state[1])
         return requested.update(spec=spec)
 
-    def lower(self, e, ins, outs, x, *, axes, out_sharding):
+    def lower(self, e, ins, outs, x, *, axes, out_sharding=None):
         zero = e.constant(0, ShapedArray((), ins[0].dtype))
         return e.reduce([x], [zero], ins, outs, axes, self.reducer(e, ins[0].dtype))
 
@@ -286,7 +286,7 @@ class ReduceSum(FirstOrder, Linear1):
             ct, shape=aval.shape, broadcast_dimensions=other_axes(aval.ndim, axes), sharding=whole
         )
 
-    def batch(self, axis, operands, dims, *, axes, out_sharding):
+    def batch(self, axis, operands, dims, *, axes, out_sharding=None):
         axes, d = batched_axes(axes, dims[0])
         if out_sharding is not None:
             out_sharding = with_batch_dim(out_sharding, d, axes_of(axis.entry), None)

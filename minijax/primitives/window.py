@@ -179,30 +179,32 @@ def canonical_window(
     return {**window, "padding": pairs}
 
 
-def check_window(shape: tuple[int, ...], **window: tuple) -> None:
+def check_window(
+    shape: tuple, *, window_dimensions: tuple, window_strides: tuple, base_dilation: tuple, window_dilation: tuple
+) -> None:
     """Raises TypeError for windows that do not fit the rank of `shape`, or with sizes below 1."""
-    dims = window["window_dimensions"]
+    dims, sizes = window_dimensions, (window_dimensions, window_strides, base_dilation, window_dilation)
     if len(dims) != len(shape):
         raise TypeError(
             f"reduce_window got the wrong number of window_dimensions for operand: got operand shape {shape} "
             f"with window_dimensions {dims}. Give one size for each axis, 1 where the window has no extent."
         )
-    for name in _SIZES:
-        if len(window[name]) != len(dims):
+    for name, values in zip(_SIZES, sizes, strict=True):
+        if len(values) != len(dims):
             raise TypeError(
-                f"reduce_window got inconsistent {name} and window_dimensions: got {name} {window[name]} and "
+                f"reduce_window got inconsistent {name} and window_dimensions: got {name} {values} and "
                 f"window_dimensions {dims}."
             )
-        if not all(n > 0 for n in window[name]):
-            raise TypeError(f"reduce_window {name} must have every element be strictly positive, got {window[name]}.")
+        if not all(n > 0 for n in values):
+            raise TypeError(f"reduce_window {name} must have every element be strictly positive, got {values}.")
 
 
-def window_shape(shape: tuple[int, ...], **window: tuple) -> tuple[int, ...]:
+def window_shape(shape: tuple[int, ...], *, padding: tuple, **sizes: tuple) -> tuple[int, ...]:
     """Checks a window over an operand of `shape`, and returns the shape of the results."""
-    check_window(shape, **window)
-    if len(window["padding"]) != len(shape):
-        raise ValueError(f"reduce_window got padding {window['padding']} for operand shape {shape}.")
-    return reduce_window_shape_tuple(shape, **window)
+    check_window(shape, **sizes)
+    if len(padding) != len(shape):
+        raise ValueError(f"reduce_window got padding {padding} for operand shape {shape}.")
+    return reduce_window_shape_tuple(shape, padding=padding, **sizes)
 
 
 def with_axis(window: dict[str, tuple], at: int) -> dict[str, tuple]:
@@ -332,7 +334,7 @@ class SelectAndScatterAdd(ByWinners):
 
     name = "select_and_scatter_add"
 
-    def infer(self, source, operand, **params):
+    def infer(self, source, operand, *, select_prim, window_dimensions, window_strides, padding):
         return [ShapedArray(operand.shape, source.dtype)]
 
     def sharding_rule(self, mesh, avals, outs, **params):
@@ -433,7 +435,20 @@ class SelectAndScatter(Primitive):
 
     name = "select_and_scatter"
 
-    def infer(self, operand, source, init, **params):
+    def infer(
+        self,
+        operand,
+        source,
+        init,
+        *,
+        select_jaxpr,
+        select_consts,
+        scatter_jaxpr,
+        scatter_consts,
+        window_dimensions,
+        window_strides,
+        padding,
+    ):
         return [ShapedArray(operand.shape, operand.dtype)]
 
     def lower(

@@ -172,6 +172,8 @@ ERRORS = [
     ("jaxpr(lambda p: p.shape, pairs.p)", "has no attribute shape"),
     ("boxes.after(lambda b: lax.while_loop(lambda i: i < 3, lambda i: (b.set([b.get()]), i + 1)[1], 0))",
      "type-changing mutations not allowed in while_loop body"),
+    ("boxes.after(lambda b: lax.scan(lambda c, x: (c, None), 0.0, (b, numbers(3))))", "scan got value with no leading axis to scan over: "),
+    ("boxes.after(lambda b: lax.scan(lambda c, x: (c, None), 0.0, b, length=3))", "scan got value with no leading axis to scan over: "),
     ("jax.experimental.cur_qdd(1.0)", "has no attribute 'cur_qdd'"),
     ("jax.experimental.hijax.HiType().lo_ty()", "must override"),
     ("jax.experimental.hijax.MutableHiType().lo_ty()", "mutable hitypes should use lo_ty_qdd instead"),

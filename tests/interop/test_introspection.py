@@ -755,3 +755,125 @@ def test_literals_print_their_values():
         return [repr(v) for v in atoms if hasattr(v, "val")]
 
     same(program)
+
+
+def passing(jax, extend, through):
+    """A trace that passes operations on to its parent; `through` binds a custom rule there."""
+    core = extend.core
+
+    class PassingTrace(jax.core.Trace):
+        def __init__(self, parent_trace):
+            super().__init__()
+            self.parent_trace = parent_trace
+
+        def values(self, tracers):
+            return [x.value if isinstance(x, Passed) and x._trace is self else x for x in tracers]
+
+        def process_primitive(self, primitive, tracers, params):
+            with core.set_current_trace(self.parent_trace):
+                out = primitive.bind(*self.values(tracers), **params)
+            return [Passed(self, x) for x in out] if primitive.multiple_results else Passed(self, out)
+
+        def process_custom_jvp_call(self, primitive, *functions_and_tracers, **params):
+            *functions, tracers = functions_and_tracers
+            out = through(self.parent_trace, primitive, functions, self.values(tracers), params)
+            return [Passed(self, x) for x in out]
+
+        process_custom_vjp_call = process_custom_jvp_call
+
+    class Passed(jax.core.Tracer):
+        __slots__ = ("value",)
+
+        def __init__(self, trace, value):
+            self._trace = trace
+            self.value = value
+
+        @property
+        def aval(self):
+            return jax.typeof(self.value)
+
+        def full_lower(self):
+            return self
+
+    def run(f):
+        def passed(*args):
+            with core.take_current_trace() as parent:
+                trace = PassingTrace(parent)
+                with core.set_current_trace(trace):
+                    out = f(*(Passed(trace, x) for x in args))
+            return out.value
+
+        return passed
+
+    return run
+
+
+def with_rules(jax, jnp, seen, symbolic_zeros):
+    """Functions with each kind of custom rule, which notes the tangents and values that it gets."""
+    is_zero = lambda t: isinstance(t, jax.custom_derivatives.SymbolicZero)  # noqa: E731
+    pushed, pulled = (kind(lambda x, y: jnp.sin(x) * y) for kind in (jax.custom_jvp, jax.custom_vjp))
+
+    def jvp(primals, tangents):
+        seen.append(list(map(is_zero, tangents)))
+        return pushed(*primals), tangents[0] if is_zero(tangents[0]) else tangents[0] * 2
+
+    def fwd(x, y):
+        seen.append([getattr(v, "perturbed", None) for v in (x, y)])
+        values = [getattr(v, "value", v) for v in (x, y)]
+        return pulled(*values), values
+
+    def bwd(values, ct):
+        return (None, None) if is_zero(ct) else (ct * 3, None)
+
+    pushed.defjvp(jvp, symbolic_zeros=symbolic_zeros)
+    pulled.defvjp(fwd, bwd, symbolic_zeros=symbolic_zeros)
+    return pushed, pulled
+
+
+def bound(parent, primitive, functions, values, params):
+    params = dict(params, subfuns=tuple(functions))
+    return primitive.bind_with_trace(parent, tuple(values), (), params)
+
+
+@pytest.mark.parametrize("symbolic_zeros", [False, True])
+def test_a_trace_binds_custom_rules_in_its_parent(symbolic_zeros):
+    def program(jax, jnp, extend):
+        seen = []
+        passed = passing(jax, extend, bound)
+        two, three = np.float32(2), np.float32(3)
+        ways = [
+            lambda f: passed(f)(two, three),
+            lambda f: jax.jit(passed(f))(two, three),
+            lambda f: jax.grad(lambda x: passed(f)(x, three))(two),
+            lambda f: jax.grad(lambda y: passed(f)(two, y))(three),
+            lambda f: jax.grad(jax.jit(lambda x: passed(f)(x, three)))(two),
+            lambda f: jax.vmap(jax.grad(lambda x: passed(f)(x, three)))(jnp.arange(2.0)),
+        ]
+        return [way(f) for f in with_rules(jax, jnp, seen, symbolic_zeros) for way in ways], seen
+
+    values, seen = compare.same(program)
+    assert float(values[2]) == 2 and float(values[8]) == 3 and (not symbolic_zeros or [False, True] in seen)
+
+
+@pytest.mark.parametrize("symbolic_zeros", [False, True])
+def test_a_trace_calls_rules_as_jax_calls_them(symbolic_zeros):
+    def program(jax, jnp, extend):
+        seen, kinds = [], []
+        zero = jax.custom_derivatives.SymbolicZero.from_primal_value
+
+        def through(parent, primitive, functions, values, params):
+            with extend.core.set_current_trace(parent):
+                if len(functions) == 2:
+                    tangents = [zero(x) if symbolic_zeros else x * 0 for x in values]
+                    out = functions[1].call_wrapped(*values, *tangents)
+                    kinds.append(isinstance(out[1], type(zero(1.0))))
+                    return out[:1]
+                out = functions[1].call_wrapped(values[0], True, values[1], False)
+                kinds.append(type(functions[2]).__name__)
+                return out[-1:]
+
+        passed = passing(jax, extend, through)
+        pushed, pulled = with_rules(jax, jnp, seen, symbolic_zeros)
+        return passed(pushed)(2.0, 3.0), jax.jit(passed(pulled))(2.0, 3.0), kinds, seen
+
+    assert compare.same(program)[2] == [symbolic_zeros, "WrappedFun"]

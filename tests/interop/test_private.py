@@ -190,6 +190,9 @@ vectorize._check_output_dims(lambda x: x, {"n": 2}, [("n",)], "here")(jnp.ones(3
 [repr(v) for eqn in partial_eval.dce_jaxpr(jaxpr.jaxpr, [True])[0].eqns for v in eqn.outvars if isinstance(v, core.DropVar)]
 [api.jit is jax.jit, api.grad is jax.grad, config.config is jax.config, lax_numpy.where is jnp.where, core.jaxpr_as_fun(jaxpr)(2.0)]
 [config.enable_x64.value, test_util.device_under_test(), core.typeof(1).str_short()]
+[batching.make_iota(3).tolist(), jax.vmap(element)(jnp.arange(6.0).reshape(2, 3)).tolist()]
+[threefry2x32.threefry_split(jnp.array([1, 2], "uint32"), (2,)).tolist()]
+[jax.jit(lambda w: threefry2x32.threefry_random_bits(w, 16, (2, 2)))(jnp.array([1, 2], "uint32")).tolist()]
 ode.ravel_first_arg, ode.api_util.debug_info
 """
 PROGRAM = """
@@ -197,10 +200,14 @@ import json, sys
 from functools import partial
 import jax, jax.numpy as jnp
 from jax._src import api, config, core, test_util, util
-from jax._src.interpreters import partial_eval
+from jax._src.interpreters import batching, partial_eval
 from jax._src.numpy import index_tricks as tricks, lax_numpy, util as promotion, vectorize
+from jax._src.random import threefry2x32
 from jax.experimental import ode
 calls = []
+def element(x):
+    row = batching.to_elt(x._trace, None, jnp.ones((2, 3)), -2)
+    return row * x + batching.to_elt(x._trace, None, 1.0, None) + isinstance(row, batching.BatchTracer) + x.batch_dim
 def f(a, b=0): return a + b
 cached = util.cache()(lambda x: calls.append(x) or x + 1)
 weakly = util.weakref_lru_cache(lambda g, x: calls.append("weak") or g(x))

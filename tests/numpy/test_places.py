@@ -19,6 +19,9 @@ MAKERS = {
     "array of a list": lambda jnp, lax, x, place: jnp.array([x, 1], dtype="int8", device=place),
     "asarray of a dtype": lambda jnp, lax, x, place: jnp.asarray(x, dtype="float32", device=place),
     "astype": lambda jnp, lax, x, place: jnp.astype(jnp.asarray(x), "float32", copy=True, device=place),
+    "linspace": lambda jnp, lax, x, place: jnp.linspace(0, x, 3, device=place),
+    "linspace of integers": lambda jnp, lax, x, place: jnp.linspace(0, x, 3, dtype="int32", retstep=True, device=place),
+    "to_device": lambda jnp, lax, x, place: jnp.asarray(x).to_device(place),
 }
 PLACES = {
     "device": lambda jax: jax.devices()[0],
@@ -36,6 +39,49 @@ def test_a_place_in_a_jaxpr(maker, place, x):
 
     same_jaxpr(program, x)
     same(lambda jax, jnp, lax: MAKERS[maker](jnp, lax, x, PLACES[place](jax)))
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_a_known_array_is_placed_where_the_program_is_recorded(place):
+    def program(jax, jnp):
+        x = jnp.arange(3.0)
+        copies = (False, None)
+        makers = [lambda copy=copy: jnp.array(x, copy=copy, device=PLACES[place](jax)) for copy in copies]
+        makers.append(lambda: jnp.astype(x, "float32", device=PLACES[place](jax)))
+        makers.append(lambda: x.to_device(PLACES[place](jax)))
+        return [str(jax.make_jaxpr(make)()) for make in makers]
+
+    same(program)
+
+
+def test_arrays_go_to_other_devices_under_jit():
+    def program(jax, jnp):
+        last = jax.devices()[-1]
+        x = jnp.arange(4.0)
+        axis = jax.make_mesh((jax.device_count(),), ("i",), axis_types=(jax.sharding.AxisType.Auto,))
+        places = last, jax.NamedSharding(axis, jax.P("i"))
+        makers = [
+            lambda place: jnp.linspace(0, 1, 4 * jax.device_count(), device=place),
+            lambda place: jnp.arange(jax.device_count(), device=place),
+            lambda place: (jnp.arange(jax.device_count()) + 1).to_device(place),
+            lambda place: jax.grad(lambda x: (x.to_device(last) ** 2).sum())(x),
+        ]
+        return [str(jax.jit(make, static_argnums=0)(place).sharding) for place in places for make in makers]
+
+    same(program)
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_sharding_that_does_not_divide_is_refused_where_it_is_recorded(size):
+    def program(jax, jnp):
+        axis = jax.sharding.Mesh(np.array(jax.devices()[:1]), ("i",))
+        return lambda: jax.make_jaxpr(lambda: jnp.arange(size, device=jax.NamedSharding(axis, jax.P(None, "i"))))()
+
+    same_refusal(program)
+
+
+def test_a_stream_is_refused():
+    same_refusal(lambda jax, jnp: lambda: jnp.ones(2).to_device(jax.devices()[0], stream=1), ["stream argument"])
 
 
 @pytest.mark.parametrize("place", REFUSED)

@@ -221,7 +221,7 @@ def _density(a: Any, x: Any) -> Any:
     return exp(sub(add(neg(x), mul(sub(a, full_of(a, 1)), log(x))), lgamma(a)))
 
 
-igamma_grad_a_p = Defined("igamma_grad_a", _in_float32(lambda a, x: _by_order(a, x, SLOPE)))
+igamma_grad_a_p = Defined("igamma_grad_a", _in_float32(lambda a, x: _by_order(a, x, SLOPE)), None, None)
 igamma_p = Defined(
     "igamma",
     _in_float32(_igamma),

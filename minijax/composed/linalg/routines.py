@@ -12,7 +12,7 @@ from minijax.ir.rules import no_lowering
 from minijax.ir.types import ShapedArray, typeof
 from minijax.partition.explicit import merged_entries
 from minijax.primitives import moving
-from minijax.primitives.families import INEXACT, Kinds, check_same_dtypes
+from minijax.primitives.families import INEXACT, Kinds, check_count, check_same_dtypes
 
 INT32 = np.dtype(np.int32)
 LAPACK = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
@@ -34,6 +34,7 @@ class Linalg(Primitive):
     square: bool | str = False  # or the operation's name in jax's error text
 
     def infer(self, *avals, **params):
+        check_count(self.name, len(self.ranks), avals, TypeError if len(avals) < len(self.ranks) else AssertionError)
         batch, weak = self.check(avals), all(a.weak_type for a in avals)
         return [ShapedArray((*batch, *shape), dtype, weak) for shape, dtype in self.results(*avals, **params)]
 

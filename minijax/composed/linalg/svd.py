@@ -69,7 +69,7 @@ class SVD(Linalg):
     name = "svd"
     multiple_results = True
 
-    def results(self, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    def results(self, x, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
         m, n = x.shape[-2:]
         k = min_dim(m, n)
         if subset_by_index is not None:
@@ -80,7 +80,7 @@ class SVD(Linalg):
         sides = [((m, m if full_matrices else k), x.dtype), ((n if full_matrices else k, n), x.dtype)]
         return values + sides if compute_uv else values
 
-    def lower(self, e, ins, outs, x, *, full_matrices, compute_uv, subset_by_index, algorithm):
+    def lower(self, e, ins, outs, x, *, full_matrices, compute_uv, subset_by_index, algorithm=None):
         m, n = ins[0].shape[-2:]
         if not m or not n:
             return emit(e, _empty_results, ins, [x], outs=tuple(outs))
