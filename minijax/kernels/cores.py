@@ -75,10 +75,9 @@ class TensorCoreMesh:
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
         """Raises ValueError for a mesh that one kernel cannot run over together with this one."""
-        if isinstance(other_mesh, TensorCoreMesh):
-            raise ValueError(
-                f"Mesh {self} is not compatible with {other_mesh}: a kernel runs over one mesh of TensorCores."
-            )
+        if isinstance(other_mesh, TensorCoreMesh) and self != other_mesh:
+            raise ValueError("You can't use two different TensorCoreMeshes.")
+        raise ValueError(f"Mesh {self=} is not compatible with {other_mesh=}.")
 
 
 def create_tensorcore_mesh(

@@ -89,6 +89,9 @@ class CoreType(enum.Enum):
     def __repr__(self):
         return self.name
 
+    def __str__(self):
+        return self.value
+
 
 @dataclasses.dataclass(frozen=True)
 class TpuParams:
