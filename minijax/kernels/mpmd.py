@@ -128,10 +128,17 @@ class CoreMap(DischargeableCall):
         return REF_EFFECT if avals else KERNEL_EFFECT
 
     def lower(self, e, ins, outs, *operands, **params):
-        return mpmd_map_p.lower(e, ins, outs, *operands, **_as_map(params))
+        order, params = _as_map(params)
+        return mpmd_map_p.lower(e, [ins[i] for i in order], outs, *[operands[i] for i in order], **params)
 
     def _on_values(self, operands, params):
-        return mpmd_map_p.bind_all(operands, _as_map(params))
+        order, params = _as_map(params)
+        operands, (jaxpr,), (mesh,) = [operands[i] for i in order], params["jaxprs"], params["meshes"]
+        if mesh.core_type is CoreType.SC_SCALAR_SUBCORE and _has_scalars(params):
+            operands = [x if isinstance(x, Ref) else broadcast_in_dim(x, (1,), ()) for x in operands]
+            with _within(mesh):
+                params["jaxprs"] = (scalars_as_refs(jaxpr, mesh.core_type, True, len(operands)),)
+        return mpmd_map_p.bind_all(operands, params)
 
 
 mpmd_map_p, core_map_p = MpmdMap(), CoreMap()
@@ -188,15 +195,17 @@ def _in_turn(ins: tuple, params: dict) -> ClosedJaxpr:
     return _as_program(run, ins, params)
 
 
-def _as_map(params: dict) -> dict:
-    """The parameters of a `core_map` as those of an `mpmd_map`, whose operands are the references."""
+def _as_map(params: dict) -> tuple[list[int], dict]:
+    """The parameters of a `core_map` as those of an `mpmd_map`, and the order of its operands: scalars come first."""
     jaxpr = params["jaxpr"]
+    order = sorted(range(len(jaxpr.constvars)), key=lambda i: type(jaxpr.constvars[i].aval) is AbstractRef)
+    own = [*[jaxpr.constvars[i] for i in order], *jaxpr.invars]
     shared = {n: params[n] for n in ("compiler_params", "cost_estimate", "debug", "interpret", "metadata", "name")}
-    return dict(
+    return order, dict(
         shared,
         external_meshes=(),
         input_output_aliases=FrozenDict({}),
-        jaxprs=(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]),),
+        jaxprs=(jaxpr.replace(constvars=[], invars=own),),
         meshes=(params["mesh"],),
         out_avals=(),
     )

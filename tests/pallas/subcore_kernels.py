@@ -335,6 +335,31 @@ def scalars_that_tensorcores_capture(m):
     return moved(m, m.pltpu.create_tensorcore_mesh("c", num_cores=2))
 
 
+def captured(name: str, mesh: Callable, **options):
+    """Adds a `core_map` whose kernel captures references and scalars, in turn."""
+
+    def make(m):
+        def f(x, place, other):
+            a, b = m.jax.new_ref(x), m.jax.new_ref(2 * x)
+
+            def body(*scratch):
+                m.pltpu.sync_copy(a.at[m.pl.ds(place, 8)], b.at[:8])
+                m.pl.when(other > 3)(lambda: m.pltpu.sync_copy(b.at[m.pl.ds(place + 1, 8)], a.at[m.pl.ds(other, 8)]))
+
+            made = {k: v(m) for k, v in options.items()}
+            m.pl.core_map(mesh(m), **made)(body)
+            return a[...], b[...]
+
+        return f, X, ((), I), ((), I)
+
+    KERNELS[name] = make
+
+
+captured("scalars_of_a_core_map", lambda m: m.pltpu.create_tensorcore_mesh("c", num_cores=2))
+captured("scalars_of_a_core_map_of_subcores", scalars)
+captured("scalars_beside_scratch", scalars, scratch_shapes=lambda m: [m.pltpu.SMEM((8,), I), m.pltpu.SMEM((4,), F)])
+
+
 # ---- pipelines -------------------------------------------------------------------------------------------
 
 

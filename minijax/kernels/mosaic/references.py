@@ -8,13 +8,12 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.dtypes import KeyType
 from minijax.composed.ref_views import Bitcast, Reshaped
-from minijax.composed.refs import TransformedRef
+from minijax.composed.refs import TransformedRef, with_operands
 from minijax.indexing.language import Index, Slot, Span, Stretch, Window
 from minijax.ir.refs import AbstractRef
 from minijax.kernels.memory import CoreMemorySpace, MemorySpace, TpuMemorySpace, of_core
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule, unchanged
-from minijax.kernels.operations.base import with_operands
 from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Region, Type, element_of

@@ -12,14 +12,13 @@ import numpy as np
 from minijax.base import tree
 from minijax.composed.refs import TransformedRef, parts_of
 from minijax.indexing.language import Index, Listed, Stretch, Window, keeps_axis
-from minijax.ir import state
 from minijax.ir.refs import Ref
-from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace
 from minijax.kernels.memory import SemaphoreType, is_semaphore
-from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of, with_operands
+from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of
 from minijax.kernels.operations.scoped import run_scoped
 from minijax.kernels.operations.selection import SelectedRef
 from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType
+from minijax.kernels.operations.trees import printed, printed_argument
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import add, bitwise_and, clamp, lt, mul, select_n, sub
@@ -49,10 +48,18 @@ class DmaStart(KernelOperation):
         _count(self, dst_sem, dst, 1)
         return []
 
+    def as_printed(self, eqn):
+        args = self.arguments(eqn.invars, eqn.params)
+        if args[-1] is None:
+            return eqn
+        found = list(map(printed_argument, args))
+        text = ", ".join([text for _, text in found])
+        return printed(eqn, [x for leaves, _ in found for x in leaves], tree=f"PyTreeDef(({text}))")
+
     def show_eqn(self, eqn, name):
-        src, dst, dst_sem, src_sem, device = self.arguments(eqn.invars, eqn.params)
-        if device is not None:
+        if isinstance(eqn.params["tree"], str):
             return None
+        src, dst, dst_sem, *_ = self.arguments(eqn.invars, eqn.params)
         how = f"p{eqn.params['priority']}{', add' * eqn.params['add']}"
         return f"dma_start({how}) {text_of(src, name)} -> {text_of(dst, name)} {text_of(dst_sem, name)}"
 
@@ -334,14 +341,6 @@ def run_together(copies: Sequence[AsyncCopyDescriptor], add: bool = False) -> No
         copy.wait()
 
 
-def _captured(view: Any) -> Any:
-    """The view, whose numbers an inner trace captures, since jax makes them values where the view is made."""
-    trace = state.current_trace()
-    if type(view) is not TransformedRef or type(trace) is not JaxprTrace:
-        return view
-    return with_operands(view, lambda n: DynamicJaxprTracer(trace, trace.atom(np.int32(n)), None))
-
-
 def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
     """Copies between two memories of a device, and waits for the end.
 
@@ -356,7 +355,7 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
         >>> f(jnp.array([1, 2]))
         Array([1, 2], dtype=int32)
     """
-    sources, targets = (list(map(_captured, tree.tree_leaves(x, is_view))) for x in (src_ref, dst_ref))
+    sources, targets = (tree.tree_leaves(x, is_view) for x in (src_ref, dst_ref))
 
     def copy(sem):
         run_together([make_async_copy(s, d, sem) for s, d in zip(sources, targets, strict=True)], add)
