@@ -15,7 +15,7 @@ from minijax.partition.meshes import abstract_context
 from minijax.run.clients.client import default_device
 
 
-class ChipVersion(enum.StrEnum):
+class ChipVersion(enum.Enum):
     """Names the versions of TPUs' chips.
 
     Example:
@@ -33,6 +33,9 @@ class ChipVersion(enum.StrEnum):
     TPU_7 = "7"
     TPU_7X = "7x"
     TPU_8I = "8i"
+
+    def __str__(self):
+        return self.value
 
     @property
     def is_lite(self) -> bool:

@@ -13,7 +13,7 @@ from minijax.base import dtypes
 from minijax.base.dims import shape_of
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.refs import AbstractRef
-from minijax.ir.types import AbstractValue, ShapedArray
+from minijax.ir.types import AbstractValue, ShapedArray, typeof
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +153,7 @@ class TpuMemorySpace(_Space):
 
     def like(self, ty: Any) -> MemoryRef:
         """The type of a reference in this memory space with the shape and dtype of `ty`."""
-        return self(ty.shape, ty.dtype)
+        return self.from_type(ty if isinstance(ty, AbstractValue) else typeof(ty))
 
     def __matmul__(self, mesh: Any) -> CoreMemorySpace:
         return CoreMemorySpace(self, mesh) if _is_mesh(mesh) else NotImplemented

@@ -18,7 +18,7 @@ from minijax.ir.trace import close_over, trace_to_jaxpr
 from minijax.ir.types import Device, ShapedArray, Zero, typeof
 from minijax.kernels.batching import one_by_one
 from minijax.kernels.blocks import CostEstimate
-from minijax.kernels.call import traced_kernel
+from minijax.kernels.call import check_name, traced_kernel
 from minijax.kernels.captured import scalars_as_refs, whole_array
 from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, index_types
@@ -293,8 +293,9 @@ def kernel(
     Raises:
       NotImplementedError: when several bodies are simulated, or compiled for TensorCores: with `interpret=True` they
         run one after the other.
-      TypeError: for another mesh.
-      ValueError: if the kernel captures an array that is not a scalar, or returns something.
+      TypeError: for another mesh, or a name that is not a text.
+      ValueError: if a type of results or scratch is not that of an array, or the kernel captures an array that is not
+        a scalar, or returns something.
 
     See also: `pl.core_map`, `pl.pallas_call`.
 
@@ -312,10 +313,11 @@ def kernel(
         cost_estimate=cost_estimate,
         debug=debug,
         interpret=interpret,
-        metadata=None if metadata is None else FrozenDict(metadata),
+        metadata=None if metadata is None else FrozenDict(dict(metadata.items())),
         name=name,
     )
     _check_bodies(body, mesh)
+    check_name("pl.kernel", name)
     if body is None:
         return lambda f: _over([f], out_type, [mesh], scratch_types, options)
     bodies, meshes = ([body], [mesh]) if callable(body) else (list(body), list(mesh))
@@ -325,6 +327,10 @@ def kernel(
 def _check_bodies(body: Any, mesh: Any) -> None:
     """Raises ValueError unless there are as many bodies as meshes, TypeError for what is not a mesh."""
     several = isinstance(mesh, Sequence)
+    if body is not None and not callable(body) and not several:
+        if not isinstance(body, Sequence):
+            raise TypeError(f"pl.kernel: body: the first argument must be callable, got {body!r}")
+        raise ValueError("pl.kernel: mesh must be a sequence when body is a sequence of callables, got one mesh.")
     if several and (body is None or callable(body)):
         where = "using pl.kernel as a decorator" if body is None else "body is a single callable"
         raise ValueError(f"pl.kernel: mesh cannot be a sequence when {where}. Pass one mesh.")
@@ -353,7 +359,7 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
         if len(meshes) > 1:
             _check_scratch(scratch)
         external = _others(meshes, (*avals, *out_avals))
-        refs = [*[_as_ref(a, meshes) for a in (*avals, *out_avals)], *[x.get_ref_aval() for x in scratch]]
+        refs = [*[_as_ref(a, meshes) for a in (*avals, *out_avals)], *map(_scratch_ref, scratch)]
         trees = in_tree, out_tree, scratch_tree
         with traced_for(options["interpret"]):
             traced = [_traced(f, m, (*meshes, *external), refs, trees) for f, m in zip(bodies, meshes, strict=True)]
@@ -411,6 +417,13 @@ def _closed(jaxpr: Jaxpr, inputs: int, own: Sequence, captured: Sequence) -> Jax
     return jaxpr.replace(constvars=[], invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
 
 
+def _scratch_ref(x: Any) -> AbstractRef:
+    """The type of the reference to scratch. Raises ValueError for another thing."""
+    if not hasattr(x, "get_ref_aval"):
+        raise ValueError(f"Unsupported abstract value type: {(type(x), x)}. Scratch is as pltpu.VMEM(shape, dtype)")
+    return x.get_ref_aval()
+
+
 def _as_ref(aval: Any, meshes: Sequence) -> AbstractRef:
     """The type of the reference to an operand or result. Raises ValueError if the meshes have different defaults."""
     if isinstance(aval, AbstractRef):
@@ -427,9 +440,9 @@ def _as_ref(aval: Any, meshes: Sequence) -> AbstractRef:
 
 
 def _result_type(x: Any) -> ShapedArray:
-    """The type of a result, with the memory space that `out_type` names. Raises TypeError for another thing."""
+    """The type of a result, with the memory space that `out_type` names. Raises ValueError for another thing."""
     if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        raise TypeError(f"pl.kernel: out_type must be a tree of types of arrays, got {x!r}")
+        raise ValueError(f"pl.kernel: Invalid out_shape type: {type(x)}. It is a tree of types of arrays, got {x!r}")
     x = x.get_array_aval().update(memory_space=x.get_ref_aval().memory_space) if hasattr(x, "get_ref_aval") else x
     space, aval = _space_of(x), ShapedArray(shape_of(x.shape), x.dtype)
     return aval if space is None else aval.update(memory_space=space)
@@ -470,7 +483,7 @@ def core_map(
 
     def run(f):
         scratch, scratch_tree = tree.flatten(scratch_shapes)
-        refs, empty = [x.get_ref_aval() for x in scratch], tree.tree_structure(())
+        refs, empty = list(map(_scratch_ref, scratch)), tree.tree_structure(())
         where = f"The kernel function in core_map {source_of(f)}", "non-scalar constants"
         with _within(mesh), traced_for(interpret):
             jaxpr, captured = traced_kernel(f, "pallas_core_map", refs, (empty, empty, scratch_tree), where, True)
@@ -483,7 +496,7 @@ def core_map(
             interpret=chosen(interpret),
             jaxpr=jaxpr,
             mesh=mesh,
-            metadata=None if metadata is None else FrozenDict(metadata),
+            metadata=None if metadata is None else FrozenDict(dict(metadata.items())),
             name=jaxpr.debug_info.func_name if name is None else name,
         )
 

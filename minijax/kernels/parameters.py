@@ -70,8 +70,8 @@ class SideEffectType(enum.Enum):
 class Tiling(enum.Enum):
     """Names the tilings of arrays in a TPU's memory."""
 
-    COMPACT = "compact"
-    SPARSE_CORE = "sparse_core"
+    COMPACT = 1
+    SPARSE_CORE = 2
 
     @property
     def shape(self) -> tuple[int, ...]:

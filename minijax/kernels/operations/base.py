@@ -20,7 +20,7 @@ from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.rules import no_rule
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.kernels.operations.selection import SelectedRef
 from minijax.primitives.elementwise import eq, select_n
 from minijax.primitives.families import scalar_like
@@ -112,6 +112,23 @@ def view_of_tangent(view: Any, tangent: Any) -> Any:
 def is_view(x: Any) -> bool:
     """Returns whether this is a view of a reference."""
     return type(x) in (TransformedRef, SelectedRef)
+
+
+def is_reference(x: Any) -> bool:
+    """Returns whether this is a reference or a view of one."""
+    return is_view(x) or isinstance(x, Ref)
+
+
+def check_reference(x: Any, message: str, primitive: str) -> None:
+    """Raises ValueError with a message unless `x` is a reference or a view, TypeError for what JAX has no type of."""
+    if is_reference(x):
+        return
+    if all(map(is_value, tree.tree_leaves(x))):
+        raise ValueError(message)
+    raise TypeError(
+        f"Error interpreting argument to {primitive} as a JAX value. The problematic value is of type {type(x)}. "
+        f"{message}"
+    )
 
 
 def value_of(view: Any) -> Any:

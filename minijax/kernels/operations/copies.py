@@ -14,10 +14,10 @@ from minijax.composed.refs import TransformedRef, parts_of
 from minijax.indexing.language import Index, Listed, Stretch, Window, keeps_axis
 from minijax.ir.refs import Ref
 from minijax.kernels.memory import SemaphoreType, is_semaphore
-from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of
+from minijax.kernels.operations.base import KernelOperation, check_reference, is_view, store, text_of, type_of, value_of
 from minijax.kernels.operations.scoped import run_scoped
 from minijax.kernels.operations.selection import SelectedRef
-from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType
+from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType, check_device_ids
 from minijax.kernels.operations.trees import printed, printed_argument
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota
@@ -193,6 +193,9 @@ class AsyncCopyDescriptor:
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
         """Starts the copy; with `add`, the elements are added to those of the destination."""
+        if priority < 0:
+            raise ValueError(f"DMA start priority must be non-negative: {priority}")
+        self._check()
         _check_copy(self.src_ref, self.dst_ref)
         dma_start_p.call(
             self.src_ref,
@@ -204,6 +207,19 @@ class AsyncCopyDescriptor:
             add=add,
             device_id_type=self.device_id_type,
         )
+
+    def _check(self) -> None:
+        """Raises ValueError for what is not a reference, a device without a semaphore here, and another device's id."""
+        for x in (self.src_ref, self.dst_ref, self.dst_sem):
+            check_reference(x, "DMA source/destination/semaphore arguments must be Refs.", "dma_start")
+        if (self.src_sem is None) != (self.device_id is None):
+            raise ValueError("Either both or neither `src_sem` and `device_id` can be set.")
+        if self.src_sem is not None:
+            check_reference(self.src_sem, "DMA source semaphore must be a Ref.", "dma_start")
+        for sem in (self.dst_sem, self.src_sem):
+            if sem is not None and type_of(sem).shape:
+                raise ValueError(f"Cannot signal on a non-()-shaped semaphore: {type_of(sem).shape}")
+        check_device_ids(self.device_id)
 
     def wait(self) -> None:
         """Waits until the copy has ended; for one to another device, until both have."""
@@ -222,6 +238,7 @@ class AsyncCopyDescriptor:
         self._wait(self.src_ref, self.dst_ref, self.dst_sem, self.src_sem)
 
     def _wait(self, src: Any, dst: Any, sem: Any, other_sem: Any, is_sent: bool = False) -> None:
+        check_reference(sem, "Expected the destination semaphore to be a reference", "dma_wait")
         if type_of(sem).dtype != SemaphoreType.DMA.dtype:
             kind = "regular semaphore" if is_semaphore(type_of(sem).dtype) else f"reference to {type_of(sem)}"
             raise ValueError(f"dma_wait requires a DMA semaphore, but got a {kind}. Use pl.semaphore_wait() instead.")

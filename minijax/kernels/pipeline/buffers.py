@@ -61,6 +61,21 @@ class BufferedRefBase:
     is_output = property(lambda self: self.buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT))
     is_input_output = property(lambda self: self.buffer_type is BufferType.INPUT_OUTPUT)
     is_manual = property(lambda self: self.buffer_type is BufferType.MANUAL)
+    is_buffered = is_trivial_windowing = property(lambda self: False)
+    block_shape = property(lambda self: self.spec.block_shape)
+    compute_index = property(lambda self: self.spec.index_map)
+    has_indirect = property(lambda self: has_indirect(self.spec))
+
+    @property
+    def has_allocated_buffer(self) -> bool:
+        """Whether the buffers are memory of the caller."""
+        raise NotImplementedError
+
+    def _of_subclasses(self, *args: Any) -> Any:
+        raise NotImplementedError
+
+    initialize_slots = advance_copy_in_slot = advance_wait_in_slot = advance_copy_out_slot = _of_subclasses
+    advance_wait_out_slot = bind_existing_ref = unbind_refs = with_spec = get_dma_slice = _of_subclasses
 
 
 @dataclasses.dataclass(frozen=True)
