@@ -261,6 +261,12 @@ def get_tpu_info() -> TpuInfo:
     """Returns what the device is made of: that of the context's abstract mesh if it has one.
 
     Raises ValueError if it is no TPU.
+
+    Example:
+        >>> device = jax.sharding.AbstractDevice('TPU v5e', 1, 'tpu')
+        >>> with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=device)):
+        ...     print(pltpu.get_tpu_info().num_lanes)
+        128
     """
     return kind_info(_device())
 

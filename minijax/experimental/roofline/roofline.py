@@ -111,7 +111,20 @@ _SUMMED, _BY_AXIS = ("flops", "unfused_flops", "hbm_bytes", "unfused_hbm_bytes")
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """Holds the context of an equation that a rule is called with."""
+    """Holds the context of an equation that a rule is called with.
+
+    Example:
+        >>> from minijax.experimental.roofline import RooflineResult, register_roofline, roofline
+        >>> from minijax.extend.core import Primitive
+        >>> shown_p = Primitive('shown')
+        >>> _ = shown_p.def_abstract_eval(lambda x: x)
+        >>> @register_roofline(shown_p)
+        ... def _(ctx, x):
+        ...     print(ctx.primitive, ctx.avals_in)
+        ...     return RooflineResult()
+        >>> _ = roofline(shown_p.bind)(jnp.ones(3))
+        shown [ShapedArray(float32[3])]
+    """
 
     name_stack: NameStack
     primitive: Primitive
@@ -134,12 +147,33 @@ _BY_NAME: dict[str, Rule] = {}  # by the names of minijax's primitives
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """Registers, as a decorator, the rule of a primitive: (context, *shapes, **params) -> RooflineResult."""
+    """Registers, as a decorator, the rule of a primitive: (context, *shapes, **params) -> RooflineResult.
+
+    Example:
+        >>> from minijax.experimental.roofline import RooflineResult, register_roofline, roofline
+        >>> from minijax.extend.core import Primitive
+        >>> twice_p = Primitive('twice')
+        >>> _ = twice_p.def_abstract_eval(lambda x: x)
+        >>> @register_roofline(twice_p)
+        ... def _(ctx, x):
+        ...     return RooflineResult(flops=x.size)
+        >>> roofline(twice_p.bind)(jnp.ones(3))[1].flops
+        3
+    """
     return lambda rule: _rules.setdefault(prim, rule)
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Registers a rule that counts nothing."""
+    """Registers a rule that counts nothing.
+
+    Example:
+        >>> from minijax.extend.core import Primitive
+        >>> same_p = Primitive('same')
+        >>> _ = same_p.def_abstract_eval(lambda x: x)
+        >>> jax.experimental.roofline.register_standard_roofline(same_p)
+        >>> jax.experimental.roofline.roofline(same_p.bind)(jnp.ones(3))[1].unfused_flops
+        0
+    """
     _rules[prim] = lambda ctx, *shapes, **params: RooflineResult.zeros()
 
 

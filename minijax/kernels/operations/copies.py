@@ -332,6 +332,17 @@ def make_async_remote_copy(
 
     Returns:
       A copy with the methods `start`, `wait`, `wait_send` and `wait_recv`.
+
+    Example:
+        >>> def kernel(x, o, sent, received):
+        ...     copy = pltpu.make_async_remote_copy(x, o, sent, received, 0, pl.DeviceIdType.LOGICAL)
+        ...     copy.start()
+        ...     copy.wait()
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> f = pl.pallas_call(kernel, out, in_specs=[anywhere], out_specs=anywhere,
+        ...                    scratch_shapes=[pltpu.SemaphoreType.DMA] * 2, interpret=pltpu.InterpretParams())
+        >>> print(f(jnp.array([1, 2])))
+        [1 2]
     """
     return AsyncCopyDescriptor(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
 
@@ -344,7 +355,17 @@ def async_remote_copy(
     device_id: Any,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
 ) -> AsyncCopyDescriptor:
-    """Starts a copy to another device. Arguments and result: as `pltpu.make_async_remote_copy`."""
+    """Starts a copy to another device. Arguments and result: as `pltpu.make_async_remote_copy`.
+
+    Example:
+        >>> def kernel(x, o, sent, received):
+        ...     pltpu.async_remote_copy(x, o, sent, received, 0, pl.DeviceIdType.LOGICAL).wait()
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> f = pl.pallas_call(kernel, out, in_specs=[anywhere], out_specs=anywhere,
+        ...                    scratch_shapes=[pltpu.SemaphoreType.DMA] * 2, interpret=pltpu.InterpretParams())
+        >>> print(f(jnp.array([1, 2])))
+        [1 2]
+    """
     copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
     copy.start()
     return copy

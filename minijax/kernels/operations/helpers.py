@@ -257,7 +257,17 @@ def debug_checks_enabled() -> bool:
 
 
 def debug_check(condition: Any, message: str) -> None:
-    """Checks a condition in kernels, as `checkify.debug_check` does, if `pl.enable_debug_checks` is set."""
+    """Checks a condition in kernels, as `checkify.debug_check` does, if `pl.enable_debug_checks` is set.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     pl.debug_check(x[0] > 0, 'x is not positive')
+        ...     o[...] = x[...]
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32))
+        >>> with pl.enable_debug_checks(True):
+        ...     print('check' in str(jax.make_jaxpr(f)(jnp.array([-1, 2]))))
+        True
+    """
     if np.ndim(condition) or not is_value(condition) or typeof(condition).dtype != np.bool_:
         raise TypeError(f"debug_check takes a scalar pred as argument, got {condition}")
     if enable_debug_checks.value:

@@ -207,5 +207,15 @@ def get_barrier_semaphore() -> Any:
     """Returns a reference to the semaphore that all devices which run the kernel share.
 
     The kernel must have a `collective_id` among its compiler's parameters.
+
+    Example:
+        >>> def kernel(o):
+        ...     pl.semaphore_signal(pltpu.get_barrier_semaphore())
+        ...     pl.semaphore_wait(pltpu.get_barrier_semaphore())
+        ...     o[0] = 1
+        >>> out, memory = jax.ShapeDtypeStruct((1,), jnp.int32), pl.BlockSpec(memory_space=pltpu.SMEM)
+        >>> options = dict(compiler_params=pltpu.CompilerParams(collective_id=0), interpret=pltpu.InterpretParams())
+        >>> print(pl.pallas_call(kernel, out, out_specs=memory, **options)())
+        [1]
     """
     return get_barrier_semaphore_p.bind()

@@ -36,6 +36,10 @@ class BufferType(enum.Enum):
       OUTPUT: blocks are copied out.
       INPUT_OUTPUT: blocks are copied in and out, so that the body can add to them.
       MANUAL: the body copies.
+
+    Example:
+        >>> pltpu.BufferedRef.output(pl.BlockSpec((8, 128), lambda i: (i, 0)), jnp.float32).buffer_type
+        <BufferType.OUTPUT: 2>
     """
 
     INPUT = 1
@@ -45,7 +49,13 @@ class BufferType(enum.Enum):
 
 
 class BufferedRefBase:
-    """Is the base class of what a pipeline can use as the buffers of a block."""
+    """Is the base class of what a pipeline can use as the buffers of a block.
+
+    Example:
+        >>> buffers = pltpu.BufferedRef.input(pl.BlockSpec((8, 128), lambda i: (i, 0)), jnp.float32)
+        >>> isinstance(buffers, pltpu.BufferedRefBase), buffers.is_input
+        (True, True)
+    """
 
     @property
     def spec(self) -> BlockSpec:
