@@ -87,8 +87,11 @@ minijax.sharding minijax.debug minijax.image minijax.ops minijax.ad_checkpoint m
 minijax.custom_batching minijax.export minijax.distributed minijax.errors minijax.stages minijax.flatten_util
 minijax.dlpack minijax.memory minijax.ref minijax.test_util minijax.experimental.checkify
 minijax.experimental.mesh_utils minijax.experimental.sparse minijax.example_libraries.stax
-minijax.example_libraries.optimizers
+minijax.example_libraries.optimizers minijax.experimental.roofline minijax.experimental.jet
 """.split()
+SHOWN += [
+    m for m in MODULES if m.startswith(("minijax.experimental.pallas", "minijax.kernels", "minijax.extend.pallas"))
+]
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -23,7 +23,13 @@ from minijax.run.clients import client, distributed
 
 
 class ProcessFailureError(Exception):
-    """Is raised where the processes of some devices have failed."""
+    """Is raised where the processes of some devices have failed.
+
+    Example:
+        >>> from minijax.experimental.multihost_utils import ProcessFailureError
+        >>> issubclass(ProcessFailureError, Exception)
+        True
+    """
 
     def __init__(self, failed_devices: set):
         super().__init__(f"Devices failed: {failed_devices}")
@@ -118,6 +124,11 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     """Returns whether the processes should save their state now because one of them will be preempted.
 
     Raises RuntimeError if `jax_enable_preemption_service` was off at `jax.distributed.initialize`.
+
+    Example:
+        >>> from minijax.experimental import multihost_utils
+        >>> multihost_utils.reached_preemption_sync_point(100)
+        False
     """
     if not distributed.state.client:
         return False

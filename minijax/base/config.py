@@ -384,6 +384,14 @@ def _example(option: "Option") -> str:
             ...     jnp.ones((2, 2)) + jnp.ones(2)
             Traceback (most recent call last):
             ValueError: Operands could not be broadcast together for add on shapes (2, 2) (2,) ...
+    pallas_enable_debug_checks:
+            >>> with pl.enable_debug_checks(True):
+            ...     pl.enable_debug_checks.value
+            True
+    pallas_poison_buffers:
+            >>> with pl.enable_poison_buffers(True):
+            ...     pl.enable_poison_buffers.value
+            True
     remove_size_one_mesh_axis_from_type:
             >>> mesh = jax.make_mesh((1,), ("i",))
             >>> f = jax.jit(lambda x: print(jax.typeof(x)))

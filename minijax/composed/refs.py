@@ -18,7 +18,7 @@ from minijax.ir import show, state
 from minijax.ir.jaxpr import DebugInfo, JaxprEqn, Literal
 from minijax.ir.primitive import Axis, Primitive
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref, is_ref
-from minijax.ir.trace import JaxprTrace, trace_to_jaxpr
+from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace, trace_to_jaxpr
 from minijax.ir.types import AbstractValue, ShapedArray, Zero, is_value, typeof
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, clamp, eq, select_n
@@ -31,6 +31,7 @@ from minijax.run.arrays.array import Array, ArrayImpl, copied
 from minijax.transforms.batch import BatchTrace, batch_flat, move_batch_dim
 from minijax.transforms.discharge import checked_write, mixed_error
 
+_INT32 = ShapedArray((), np.dtype(np.int32))
 # False while a kernel is traced whose indices are checked when it runs.
 checks_bounds: ContextVar[bool] = ContextVar("checks_bounds", default=True)
 
@@ -530,7 +531,10 @@ def checked_ref(name: str, ref: Any) -> Ref:
 
 def parts_of(ref: Any) -> tuple[Ref, tuple, Sequence]:
     """The reference under a view, the path of the view and its arrays; the path of a reference is empty."""
-    return (ref.ref, ref._path, ref._arrays) if type(ref) is TransformedRef else (ref, (), ())
+    if type(ref) is not TransformedRef:
+        return ref, (), ()
+    view = ref.here
+    return view.ref, view._path, view._arrays
 
 
 def _resolved(name: str, ref: Any, idx: Any) -> tuple[Ref, tuple, list]:
@@ -741,6 +745,19 @@ class TransformedRef:
     def __init__(self, ref: Ref, path: tuple, arrays: Sequence):
         self.ref, self._path, self._arrays = ref, path, arrays
 
+    # The trace that the numbers of its index belong to, and the view with these as operands, for inner traces.
+    _made = _captured = None
+
+    @property
+    def here(self) -> TransformedRef:
+        """The view as the current trace uses it: an inner trace captures the numbers of its index, as jax's does."""
+        made, trace = self._made, state.thread.trace
+        if made is trace or made is None or type(trace) is not JaxprTrace:
+            return self
+        if self._captured is None:
+            self._captured = with_operands(self, lambda n: DynamicJaxprTracer(made, Literal(np.int32(n), _INT32), None))
+        return self._captured
+
     _type = property(lambda self: type_of_elements(self.ref.aval, self._path, [typeof(a) for a in self._arrays]))
     shape = property(lambda self: self._type.shape)
     dtype = property(lambda self: self._type.dtype)
@@ -758,11 +775,44 @@ class TransformedRef:
         return f"TransformedRef({self.ref!r}, {self._path}, {self._arrays})"
 
     def tree_flatten(self) -> tuple:
-        return (self.ref, *self._arrays), self._path
+        view = self.here
+        return (view.ref, *view._arrays), view._path
 
     @classmethod
     def tree_unflatten(cls, path: tuple, leaves: Sequence) -> TransformedRef:
         return cls(leaves[0], path, leaves[1:])
+
+
+def with_operands(view: TransformedRef, number: Callable, operand: Callable = lambda x: x) -> TransformedRef:
+    """The view with static positions as operands, which `number` makes; `operand` converts the others.
+
+    Both are called in the order of the index.
+    """
+    arrays: list = []
+    path = [
+        step._replace(entries=tuple([_placed(e, view._arrays, arrays, number, operand) for e in step.entries]))
+        if type(step) is Index
+        else step
+        for step in view._path
+    ]
+    return TransformedRef(view.ref, tuple(path), arrays)
+
+
+def _placed(e: Any, given: Sequence, arrays: list, number: Callable, operand: Callable) -> Any:
+    """An entry of an index, whose operands are added to `arrays`."""
+    place = len(arrays)
+    if isinstance(e, int):
+        arrays.append(number(e))
+        return Slot(place, (), True)
+    if not of_operands(e):
+        return e
+    own = given[e.place : e.place + 1 + (e.count if type(e) is Listed else type(e) is Stretch and e.start is None)]
+    if type(e) is Listed:
+        listed = with_operands(TransformedRef(own[0], e.path, own[1:]), number, operand)
+        arrays += [listed.ref, *listed._arrays]
+        return e._replace(place=place, path=listed._path, count=len(listed._arrays))
+    arrays += map(operand, own)
+    return e._replace(place=place)
 
 
 class RefIndexer:
@@ -772,12 +822,18 @@ class RefIndexer:
         self.ref = ref
 
     def __getitem__(self, idx: Any) -> TransformedRef:
-        return TransformedRef(*_resolved("ref_at", self.ref, idx))
+        return _made_here(TransformedRef(*_resolved("ref_at", self.ref, idx)))
+
+
+def _made_here(view: TransformedRef) -> TransformedRef:
+    if _is_recording():
+        view._made = state.thread.trace
+    return view
 
 
 def _viewed(ref: Any, view: View) -> TransformedRef:
     base, path, arrays = parts_of(ref)
-    return TransformedRef(base, (*path, view), [*arrays])
+    return _made_here(TransformedRef(base, (*path, view), [*arrays]))
 
 
 METHODS = {

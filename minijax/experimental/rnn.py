@@ -106,7 +106,15 @@ def unpack_lstm_weights(
 
 
 def swap_lstm_gates(weights: Array, input_size: int, hidden_size: int, num_layers: int, bidirectional: bool) -> Array:
-    """Exchanges the gates new and out in the weights, which is the order of MIOpen."""
+    """Exchanges the gates new and out in the weights, which is the order of MIOpen.
+
+    Example:
+        >>> from minijax.experimental import rnn
+        >>> size = rnn.get_num_params_in_lstm(1, 1, 1, False)
+        >>> rnn.swap_lstm_gates(jnp.arange(float(size)), 1, 1, 1, False)
+        Array([ 0.,  1.,  3.,  2.,  4.,  5.,  7.,  6.,  8.,  9., 11., 10., 12.,
+               13., 15., 14.], dtype=float32)
+    """
     weights, start = jnp.asarray(weights), 0
     for shape in _shapes(input_size, hidden_size, num_layers, bidirectional):
         stop = start + math.prod(shape)

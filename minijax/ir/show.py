@@ -288,8 +288,10 @@ class _Printer:
         custom = self.options.custom_pp_eqn_rules
         if custom and eqn.primitive.as_printed is not None:
             eqn = eqn.primitive.as_printed(eqn)
+        text = None
         if custom and (show := eqn.primitive.show_eqn) is not None:
             text = show(eqn, self.name)
+        if text is not None:
             yield text if self.options.use_color else _MARKS.sub("", text)
             yield from self.source_note(eqn)
             return

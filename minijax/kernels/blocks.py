@@ -82,7 +82,12 @@ class BoundedSlice:
 
 @dataclasses.dataclass(frozen=True)
 class Indirect:
-    """Takes the elements of a dimension whose numbers are in an array of `block_size` indices, on SparseCores only."""
+    """Takes the elements of a dimension whose numbers are in an array of `block_size` indices, on SparseCores only.
+
+    Example:
+        >>> pl.BlockSpec((pl.Indirect(8), 128), lambda i: (jnp.arange(8), 0)).block_shape
+        (Indirect(8), 128)
+    """
 
     block_size: int
 

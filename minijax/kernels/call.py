@@ -83,12 +83,13 @@ def pallas_call(
         Array([0., 2., 4., 6.], dtype=float32)
     """
     spec = _grid_spec(grid_spec, grid, in_specs, out_specs, scratch_shapes)
+    check_name("pallas_call", name)
     out_shape = tuple(out_shape) if isinstance(out_shape, list) else out_shape
     call = _Call(
         kernel,
         out_shape,
         spec,
-        tuple(dict(input_output_aliases).items()),
+        tuple(input_output_aliases.items()),
         dict(
             debug=debug,
             interpret=interpret,
@@ -96,7 +97,7 @@ def pallas_call(
             name=name,
             compiler_params=compiler_params,
             cost_estimate=cost_estimate,
-            metadata=None if metadata is None else FrozenDict(metadata),
+            metadata=None if metadata is None else FrozenDict(dict(metadata.items())),
         ),
     )
 
@@ -107,6 +108,12 @@ def pallas_call(
 
 
 pallas_call_p.called = pallas_call
+
+
+def check_name(function: str, name: Any) -> None:
+    """Raises TypeError for a name that is not a text."""
+    if not isinstance(name, str | None):
+        raise TypeError(f"{function}: name: expected string or bytes-like object, got {type(name).__name__!r}")
 
 
 def _grid_spec(grid_spec: GridSpec | None, grid: Any, in_specs: Any, out_specs: Any, scratch_shapes: Any) -> GridSpec:

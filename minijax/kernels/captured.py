@@ -62,10 +62,11 @@ def as_operands(operands: Sequence, refs: Sequence[Ref], params: dict) -> tuple[
     return [*rest, *values], params, lambda results: (results[:n], [results[n + i] for i in order])
 
 
-def scalars_as_refs(jaxpr: Jaxpr, core: CoreType, is_copied: bool) -> Jaxpr:
+def scalars_as_refs(jaxpr: Jaxpr, core: CoreType, is_copied: bool, place: int | None = None) -> Jaxpr:
     """The kernel with references to vectors of one element instead of the scalars that it captures.
 
-    They are in SMEM; if `is_copied`, in HBM, from where the kernel copies them, as SparseCores need it.
+    They are in SMEM; if `is_copied`, in HBM, from where the kernel copies them, as SparseCores need it: to its own
+    memory, or to scratch, which its inputs have from `place` on.
     """
     is_scalar = [type(v.aval) is not AbstractRef for v in jaxpr.invars]
     space = TpuMemorySpace.HBM if is_copied else TpuMemorySpace.SMEM
@@ -73,10 +74,15 @@ def scalars_as_refs(jaxpr: Jaxpr, core: CoreType, is_copied: bool) -> Jaxpr:
         AbstractRef(ShapedArray((1,), v.aval.dtype), space) if s else v.aval
         for v, s in zip(jaxpr.invars, is_scalar, strict=True)
     ]
+    own = [AbstractRef(a.inner_aval, TpuMemorySpace.SMEM) for a, s in zip(avals, is_scalar, strict=True) if s]
+    if place is not None:
+        avals[place:place] = own
 
     def run(*refs):
+        near = None if place is None else refs[place : place + len(own)]
+        refs = refs if place is None else (*refs[:place], *refs[place + len(own) :])
         sources = [r for r, s in zip(refs, is_scalar, strict=True) if s]
-        values = iter(_copied(sources, core) if is_copied else [r[0] for r in sources])
+        values = iter(_copied(sources, core, near) if is_copied else [r[0] for r in sources])
         operands = [next(values) if s else r for r, s in zip(refs, is_scalar, strict=True)]
         state.current_trace().inline(ClosedJaxpr(jaxpr), operands)
         return []
@@ -84,10 +90,10 @@ def scalars_as_refs(jaxpr: Jaxpr, core: CoreType, is_copied: bool) -> Jaxpr:
     return trace_to_jaxpr(run, avals, jaxpr.debug_info._replace(arg_names=None))[0]
 
 
-def _copied(sources: Sequence, core: CoreType) -> list:
-    """The scalars in HBM, which the kernel copies first, all at once."""
+def _copied(sources: Sequence, core: CoreType, near: Sequence | None) -> list:
+    """The scalars in HBM, which the kernel copies first, all at once, to `near` if it is given."""
     if core is not CoreType.SC_VECTOR_SUBCORE:
-        near = [empty_ref(ShapedArray((1,), r.dtype), memory_space=TpuMemorySpace.SMEM) for r in sources]
+        near = near or [empty_ref(ShapedArray((1,), r.dtype), memory_space=TpuMemorySpace.SMEM) for r in sources]
         sync_copy(tuple(sources), tuple(near))
         return [r[0] for r in near]
     lanes = get_sparse_core_info().num_lanes

@@ -15,7 +15,7 @@ from minijax.partition.meshes import abstract_context
 from minijax.run.clients.client import default_device
 
 
-class ChipVersion(enum.StrEnum):
+class ChipVersion(enum.Enum):
     """Names the versions of TPUs' chips.
 
     Example:
@@ -33,6 +33,9 @@ class ChipVersion(enum.StrEnum):
     TPU_7 = "7"
     TPU_7X = "7x"
     TPU_8I = "8i"
+
+    def __str__(self):
+        return self.value
 
     @property
     def is_lite(self) -> bool:
@@ -258,6 +261,12 @@ def get_tpu_info() -> TpuInfo:
     """Returns what the device is made of: that of the context's abstract mesh if it has one.
 
     Raises ValueError if it is no TPU.
+
+    Example:
+        >>> device = jax.sharding.AbstractDevice('TPU v5e', 1, 'tpu')
+        >>> with jax.sharding.use_abstract_mesh(jax.sharding.AbstractMesh((), (), abstract_device=device)):
+        ...     print(pltpu.get_tpu_info().num_lanes)
+        128
     """
     return kind_info(_device())
 

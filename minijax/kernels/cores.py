@@ -75,10 +75,9 @@ class TensorCoreMesh:
 
     def check_is_compatible_with(self, other_mesh: Any) -> None:
         """Raises ValueError for a mesh that one kernel cannot run over together with this one."""
-        if isinstance(other_mesh, TensorCoreMesh):
-            raise ValueError(
-                f"Mesh {self} is not compatible with {other_mesh}: a kernel runs over one mesh of TensorCores."
-            )
+        if isinstance(other_mesh, TensorCoreMesh) and self != other_mesh:
+            raise ValueError("You can't use two different TensorCoreMeshes.")
+        raise ValueError(f"Mesh {self=} is not compatible with {other_mesh=}.")
 
 
 def create_tensorcore_mesh(
@@ -120,6 +119,14 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
     Raises NameError for a name that no axis has.
 
     See also: `pl.when`.
+
+    Example:
+        >>> mesh = pltpu.create_tensorcore_mesh('core', num_cores=2)
+        >>> def kernel(x, o):
+        ...     pltpu.run_on_first_core('core')(lambda: pltpu.sync_copy(x, o))
+        >>> f = pl.kernel(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), mesh=mesh, interpret=True)
+        >>> print(f(jnp.array([1, 2])))
+        [1 2]
     """
     if axis_size(core_axis_name) == 1:
         return lambda f: f()
@@ -136,6 +143,17 @@ def core_barrier(sem: Any, *, core_axis_name: str) -> None:
     Raises NameError for a name that no axis has.
 
     See also: `pl.semaphore_signal`.
+
+    Example:
+        >>> mesh = pltpu.create_tensorcore_mesh('core', num_cores=2)
+        >>> def kernel(x, o, done):
+        ...     pltpu.core_barrier(done, core_axis_name='core')
+        ...     i = jax.lax.axis_index('core')
+        ...     pltpu.sync_copy(x.at[pl.ds(i, 1)], o.at[pl.ds(1 - i, 1)])
+        >>> f = pl.kernel(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), mesh=mesh, interpret=pltpu.InterpretParams(),
+        ...               scratch_types=[pltpu.SemaphoreType.REGULAR])
+        >>> print(f(jnp.array([1, 2])))
+        [2 1]
     """
     count = axis_size(core_axis_name)
     own = axis_index(core_axis_name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any, NamedTuple
@@ -107,7 +108,7 @@ def program_id(axis: int) -> Any:
         >>> print(pl.pallas_call(kernel, six, grid=3, out_specs=spec, interpret=True)())
         [0 0 1 1 2 2]
     """
-    axis = int(axis)
+    axis = operator.index(axis)
     grid = _current("program_id")
     grid.size(axis)
     if type(grid) is PipelineGrid:
@@ -132,6 +133,6 @@ def num_programs(axis: int) -> Any:
         >>> pl.pallas_call(kernel, out, grid=3, out_specs=one, interpret=True)()
         Array([3, 3, 3], dtype=int32)
     """
-    axis = int(axis)
+    axis = operator.index(axis)
     size = _current("num_programs").size(axis)
     return num_programs_p.bind(axis=axis) if size is dynamic_grid_dim else size

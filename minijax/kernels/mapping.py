@@ -72,7 +72,14 @@ class BlockMapping:
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class GridMapping:
-    """Holds the grid of a call, and the blocks of its operands and results."""
+    """Holds the grid of a call, and the blocks of its operands and results.
+
+    Example:
+        >>> f = pl.pallas_call(lambda x, o: None, jax.ShapeDtypeStruct((2,), jnp.int32), grid=(2, 3))
+        >>> call = jax.make_jaxpr(f)(jnp.arange(2)).eqns[0]
+        >>> call.params['grid_mapping'].grid, call.params['grid_mapping'].num_inputs
+        ((2, 3), 1)
+    """
 
     grid: tuple[Any, ...]  # ints, or `dynamic_grid_dim`
     grid_names: tuple[Any, ...] | None

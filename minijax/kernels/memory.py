@@ -13,7 +13,7 @@ from minijax.base import dtypes
 from minijax.base.dims import shape_of
 from minijax.base.dtypes import DTypeLike
 from minijax.ir.refs import AbstractRef
-from minijax.ir.types import AbstractValue, ShapedArray
+from minijax.ir.types import AbstractValue, ShapedArray, typeof
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +38,50 @@ class MemoryRef:
     def get_ref_aval(self) -> AbstractRef:
         """The type of the reference."""
         return AbstractRef(self.inner_aval, self.memory_space)
+
+    def __matmul__(self, mesh: Any) -> MemoryRef:
+        if not _is_mesh(mesh) or not isinstance(self.memory_space, TpuMemorySpace):
+            return NotImplemented
+        return dataclasses.replace(self, memory_space=self.memory_space @ mesh)
+
+
+def _is_mesh(x: Any) -> bool:
+    """Whether `x` is a mesh of cores."""
+    return hasattr(x, "supported_memory_spaces")
+
+
+@dataclasses.dataclass(frozen=True, repr=False)
+class CoreMemorySpace:
+    """Is the memory space of the cores of a mesh, as `pltpu.VMEM @ mesh` is.
+
+    Raises ValueError for a memory space that these cores do not have.
+    """
+
+    memory_space: TpuMemorySpace
+    mesh: Any
+
+    def __post_init__(self):
+        if self.memory_space not in self.mesh.supported_memory_spaces:
+            raise ValueError(f"Memory space {self.memory_space} is not supported by mesh {self.mesh}")
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
+        return MemoryRef(ShapedArray(tuple(shape), dtypes.canonicalize_dtype(dtype)), self)
+
+    def __str__(self):
+        return f"{self.memory_space}@{self.mesh.core_type}"
+
+    def __repr__(self):
+        return f"{self.memory_space!r}@{self.mesh.core_type!r}"
+
+    name = property(lambda self: f"{self.memory_space}@{self.mesh.core_type.name}")
+
+
+def of_core(ref: AbstractRef, core_type: Any) -> AbstractRef:
+    """The type of a reference on a kind of core, which need not be told of its own memory whose it is."""
+    space = ref.memory_space
+    if not isinstance(space, CoreMemorySpace) or space.mesh.core_type is not core_type:
+        return ref
+    return AbstractRef(ref.inner_aval, space.memory_space)
 
 
 class _Space(enum.Enum):
@@ -82,6 +126,7 @@ class TpuMemorySpace(_Space):
     """Names the memory spaces of a TPU.
 
     A member that is called with a shape and a dtype is the type of a reference, for `scratch_shapes` and `run_scoped`.
+    `member @ mesh` is that memory of the cores of a mesh.
 
     Members:
       VMEM: vector memory, from which the core computes.
@@ -108,7 +153,10 @@ class TpuMemorySpace(_Space):
 
     def like(self, ty: Any) -> MemoryRef:
         """The type of a reference in this memory space with the shape and dtype of `ty`."""
-        return self(ty.shape, ty.dtype)
+        return self.from_type(ty if isinstance(ty, AbstractValue) else typeof(ty))
+
+    def __matmul__(self, mesh: Any) -> CoreMemorySpace:
+        return CoreMemorySpace(self, mesh) if _is_mesh(mesh) else NotImplemented
 
 
 TpuMemorySpace.__name__ = TpuMemorySpace.__qualname__ = "MemorySpace"
@@ -192,7 +240,8 @@ _SEMAPHORES = {
 class SemaphoreType(enum.Enum):
     """Names the kinds of semaphores. Each is a type for `scratch_shapes` and `run_scoped`.
 
-    A member that is called with a shape is the type of an array of semaphores.
+    A member that is called with a shape is the type of an array of semaphores. `member @ mesh` is the type of one that
+    belongs to the cores of a mesh.
 
     Members:
       REGULAR: counts the signals of `semaphore_signal`.
@@ -210,6 +259,9 @@ class SemaphoreType(enum.Enum):
 
     def __call__(self, shape: Sequence[int] | int) -> MemoryRef:
         return MemoryRef(ShapedArray(shape_of(shape), self.dtype), TpuMemorySpace.SEMAPHORE)
+
+    def __matmul__(self, mesh: Any) -> MemoryRef:
+        return self(()) @ mesh if _is_mesh(mesh) else NotImplemented
 
     dtype = property(lambda self: _SEMAPHORES[self.value])
     shape = property(lambda self: ())

@@ -8,20 +8,21 @@ from typing import Any
 
 from minijax.base import tree
 from minijax.base.dims import shape_of
+from minijax.base.thread import named_axis
 from minijax.composed.callbacks.ffi import FrozenDict
 from minijax.ir.body import source_of
 from minijax.ir.context import extended_name_stack
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo, Jaxpr, Var
 from minijax.ir.refs import REF_EFFECT, AbstractRef, Ref
 from minijax.ir.trace import close_over, trace_to_jaxpr
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import Device, ShapedArray, Zero, typeof
 from minijax.kernels.batching import one_by_one
 from minijax.kernels.blocks import CostEstimate
-from minijax.kernels.call import traced_kernel
+from minijax.kernels.call import check_name, traced_kernel
 from minijax.kernels.captured import scalars_as_refs, whole_array
 from minijax.kernels.grid import Grid, within
 from minijax.kernels.mapping import GridMapping, index_types
-from minijax.kernels.memory import TpuMemorySpace, placed
+from minijax.kernels.memory import CoreMemorySpace, TpuMemorySpace, of_core, placed
 from minijax.kernels.mosaic import cores
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.parameters import CoreType, TpuParams
@@ -83,6 +84,11 @@ class MpmdMap(DischargeableCall):
             return e.inlined(closed.jaxpr, e.constants(closed), operands)
         if is_compiled:
             return cores.lower(e, ins, outs, operands, params)
+        if params["external_meshes"]:
+            raise NotImplementedError(
+                "pl.kernel: External meshes are not currently supported in fallback lowering: the memory of others is "
+                "for compiled kernels"
+            )
         if len(params["meshes"]) == 1:
             return pallas_call_p.lower(e, ins, outs, *operands, **_as_call(len(operands), params))
         how = params["interpret"]
@@ -122,10 +128,17 @@ class CoreMap(DischargeableCall):
         return REF_EFFECT if avals else KERNEL_EFFECT
 
     def lower(self, e, ins, outs, *operands, **params):
-        return mpmd_map_p.lower(e, ins, outs, *operands, **_as_map(params))
+        order, params = _as_map(params)
+        return mpmd_map_p.lower(e, [ins[i] for i in order], outs, *[operands[i] for i in order], **params)
 
     def _on_values(self, operands, params):
-        return mpmd_map_p.bind_all(operands, _as_map(params))
+        order, params = _as_map(params)
+        operands, (jaxpr,), (mesh,) = [operands[i] for i in order], params["jaxprs"], params["meshes"]
+        if mesh.core_type is CoreType.SC_SCALAR_SUBCORE and _has_scalars(params):
+            operands = [x if isinstance(x, Ref) else broadcast_in_dim(x, (1,), ()) for x in operands]
+            with _within(mesh):
+                params["jaxprs"] = (scalars_as_refs(jaxpr, mesh.core_type, True, len(operands)),)
+        return mpmd_map_p.bind_all(operands, params)
 
 
 mpmd_map_p, core_map_p = MpmdMap(), CoreMap()
@@ -140,7 +153,7 @@ def _without_scalars(ins: tuple, params: dict, is_compiled: bool) -> ClosedJaxpr
     """The call of kernels with vectors of one element instead of captured scalars."""
     jaxprs = []
     for mesh, jaxpr in zip(params["meshes"], params["jaxprs"], strict=True):
-        with _within(mesh):
+        with _within(mesh, (*params["meshes"], *params["external_meshes"])):
             is_copied = is_compiled and mesh.core_type is not CoreType.TC
             jaxprs.append(scalars_as_refs(jaxpr, mesh.core_type, is_copied))
     is_scalar = [type(v.aval) is not AbstractRef for v in params["jaxprs"][0].invars[: len(ins)]]
@@ -182,15 +195,17 @@ def _in_turn(ins: tuple, params: dict) -> ClosedJaxpr:
     return _as_program(run, ins, params)
 
 
-def _as_map(params: dict) -> dict:
-    """The parameters of a `core_map` as those of an `mpmd_map`, whose operands are the references."""
+def _as_map(params: dict) -> tuple[list[int], dict]:
+    """The parameters of a `core_map` as those of an `mpmd_map`, and the order of its operands: scalars come first."""
     jaxpr = params["jaxpr"]
+    order = sorted(range(len(jaxpr.constvars)), key=lambda i: type(jaxpr.constvars[i].aval) is AbstractRef)
+    own = [*[jaxpr.constvars[i] for i in order], *jaxpr.invars]
     shared = {n: params[n] for n in ("compiler_params", "cost_estimate", "debug", "interpret", "metadata", "name")}
-    return dict(
+    return order, dict(
         shared,
         external_meshes=(),
         input_output_aliases=FrozenDict({}),
-        jaxprs=(jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars]),),
+        jaxprs=(jaxpr.replace(constvars=[], invars=own),),
         meshes=(params["mesh"],),
         out_avals=(),
     )
@@ -207,7 +222,7 @@ def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
     outs = params["out_avals"]
     grid, names = tuple(mesh.shape.values()), tuple(mesh.axis_names)
     index_tree, index_avals = index_types(len(grid), [], [])
-    refs = [placed(v.aval, mesh) for v in jaxpr.invars]
+    refs = [of_core(placed(v.aval, mesh), mesh.core_type) for v in jaxpr.invars]
     last = inputs + len(outs)
     blocks = [whole_array(r, index_avals, "an operand") for r in refs[:last]]
     mapping = GridMapping(
@@ -226,14 +241,18 @@ def _as_call(inputs: int, params: Mapping[str, Any]) -> dict[str, Any]:
     )
 
 
-def _space_of(aval: Any) -> TpuMemorySpace | None:
+def _space_of(aval: Any) -> Any:
     space = getattr(aval, "memory_space", None)
-    return space if isinstance(space, TpuMemorySpace) else None
+    return space if isinstance(space, TpuMemorySpace | CoreMemorySpace) else None
 
 
-def _within(mesh: Any) -> ExitStack:
-    """Context manager: traces a function over the cores of a mesh."""
-    return within(Grid(tuple(mesh.shape.values())), tuple(mesh.axis_names))
+def _within(mesh: Any, meshes: Sequence[Any] = ()) -> ExitStack:
+    """Context manager: traces a function over the cores of a mesh, which knows the axes of `meshes`, too."""
+    axes = ExitStack()
+    for name, size in {n: s for m in meshes for n, s in m.shape.items() if n not in mesh.axis_names}.items():
+        axes.enter_context(named_axis(name, size))
+    axes.enter_context(within(Grid(tuple(mesh.shape.values())), tuple(mesh.axis_names)))
+    return axes
 
 
 def kernel(
@@ -274,8 +293,9 @@ def kernel(
     Raises:
       NotImplementedError: when several bodies are simulated, or compiled for TensorCores: with `interpret=True` they
         run one after the other.
-      TypeError: for another mesh.
-      ValueError: if the kernel captures an array that is not a scalar, or returns something.
+      TypeError: for another mesh, or a name that is not a text.
+      ValueError: if a type of results or scratch is not that of an array, or the kernel captures an array that is not
+        a scalar, or returns something.
 
     See also: `pl.core_map`, `pl.pallas_call`.
 
@@ -293,10 +313,11 @@ def kernel(
         cost_estimate=cost_estimate,
         debug=debug,
         interpret=interpret,
-        metadata=None if metadata is None else FrozenDict(metadata),
+        metadata=None if metadata is None else FrozenDict(dict(metadata.items())),
         name=name,
     )
     _check_bodies(body, mesh)
+    check_name("pl.kernel", name)
     if body is None:
         return lambda f: _over([f], out_type, [mesh], scratch_types, options)
     bodies, meshes = ([body], [mesh]) if callable(body) else (list(body), list(mesh))
@@ -306,6 +327,10 @@ def kernel(
 def _check_bodies(body: Any, mesh: Any) -> None:
     """Raises ValueError unless there are as many bodies as meshes, TypeError for what is not a mesh."""
     several = isinstance(mesh, Sequence)
+    if body is not None and not callable(body) and not several:
+        if not isinstance(body, Sequence):
+            raise TypeError(f"pl.kernel: body: the first argument must be callable, got {body!r}")
+        raise ValueError("pl.kernel: mesh must be a sequence when body is a sequence of callables, got one mesh.")
     if several and (body is None or callable(body)):
         where = "using pl.kernel as a decorator" if body is None else "body is a single callable"
         raise ValueError(f"pl.kernel: mesh cannot be a sequence when {where}. Pass one mesh.")
@@ -323,26 +348,28 @@ def _check_bodies(body: Any, mesh: Any) -> None:
 
 def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any, options: dict) -> Callable:
     """The function that runs kernels, each over its mesh."""
-    mesh = meshes[0]
     out_type, scratch_types = [tuple(x) if isinstance(x, list) else x for x in (out_type, scratch_types)]
     outs, out_tree = tree.flatten(out_type)
-    out_refs = [_result_ref(x, mesh) for x in outs]
+    out_avals = tuple(map(_result_type, outs))
     scratch, scratch_tree = tree.flatten(scratch_types)
 
     def wrapper(*args):
         leaves, in_tree = tree.flatten(args)
-        ins = [_operand_ref(typeof(x), mesh) for x in leaves]
-        refs = [*ins, *out_refs, *[x.get_ref_aval() for x in scratch]]
+        avals = tuple(map(typeof, leaves))
+        if len(meshes) > 1:
+            _check_scratch(scratch)
+        external = _others(meshes, (*avals, *out_avals))
+        refs = [*[_as_ref(a, meshes) for a in (*avals, *out_avals)], *map(_scratch_ref, scratch)]
         trees = in_tree, out_tree, scratch_tree
         with traced_for(options["interpret"]):
-            traced = [_traced(f, m, refs, trees) for f, m in zip(bodies, meshes, strict=True)]
+            traced = [_traced(f, m, (*meshes, *external), refs, trees) for f, m in zip(bodies, meshes, strict=True)]
         captured = list({id(x): x for _, found in traced for x in found}.values())
         params = dict(
-            external_meshes=(),
+            external_meshes=external,
             input_output_aliases=FrozenDict({}),
-            jaxprs=tuple([_closed(jaxpr, len(ins), found, captured) for jaxpr, found in traced]),
+            jaxprs=tuple([_closed(jaxpr, len(leaves), found, captured) for jaxpr, found in traced]),
             meshes=tuple(meshes),
-            out_avals=tuple(map(_result_type, outs)),
+            out_avals=out_avals,
             **{**options, "interpret": chosen(options["interpret"])},
         )
         with extended_name_stack(*([] if options["name"] is None else [options["name"]])):
@@ -351,10 +378,34 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
     return wrapper
 
 
-def _traced(body: Callable, mesh: Any, refs: Sequence, trees: tuple) -> tuple[Jaxpr, list]:
+def _check_scratch(types: Sequence) -> None:
+    """Raises NotImplementedError for memory of cores that names none of several meshes."""
+    for one in types:
+        space = one.get_ref_aval().memory_space
+        if not isinstance(space, CoreMemorySpace) and space not in (TpuMemorySpace.HBM, TpuMemorySpace.VMEM_SHARED):
+            raise NotImplementedError(
+                "pl.kernel: MPMD map with more than one mesh requires scratch_type to have a `core_type` specified, "
+                f"but {one} is missing it. Say to which mesh it belongs by `@ mesh`"
+            )
+
+
+def _others(meshes: Sequence, avals: Sequence) -> tuple:
+    """The meshes beside `meshes` that own memory of operands and results. Raises ValueError unless all go together."""
+    found: list[Any] = []
+    for a in avals:
+        space = _space_of(a) if type(a) is ShapedArray else None
+        if isinstance(space, CoreMemorySpace) and space.mesh not in (*meshes, *found):
+            found.append(space.mesh)
+    for i, mesh in enumerate(every := (*meshes, *found)):
+        for other in every[max(i + 1, len(meshes)) :]:
+            mesh.check_is_compatible_with(other)
+    return tuple(found)
+
+
+def _traced(body: Callable, mesh: Any, meshes: Sequence, refs: Sequence, trees: tuple) -> tuple[Jaxpr, list]:
     """A kernel as a jaxpr, and the references that it captures."""
     words = f"The kernel function in the mpmd_map {source_of(body)}", "non-Ref constants"
-    with _within(mesh):
+    with _within(mesh, meshes):
         return traced_kernel(body, "mpmd_map", refs, trees, words, True)
 
 
@@ -366,21 +417,33 @@ def _closed(jaxpr: Jaxpr, inputs: int, own: Sequence, captured: Sequence) -> Jax
     return jaxpr.replace(constvars=[], invars=invars, debug_info=jaxpr.debug_info._replace(arg_names=None))
 
 
-def _operand_ref(aval: Any, mesh: Any) -> AbstractRef:
+def _scratch_ref(x: Any) -> AbstractRef:
+    """The type of the reference to scratch. Raises ValueError for another thing."""
+    if not hasattr(x, "get_ref_aval"):
+        raise ValueError(f"Unsupported abstract value type: {(type(x), x)}. Scratch is as pltpu.VMEM(shape, dtype)")
+    return x.get_ref_aval()
+
+
+def _as_ref(aval: Any, meshes: Sequence) -> AbstractRef:
+    """The type of the reference to an operand or result. Raises ValueError if the meshes have different defaults."""
     if isinstance(aval, AbstractRef):
         return aval
-    plain = ShapedArray(aval.shape, aval.dtype)
-    return AbstractRef(plain, _space_of(aval) or mesh.default_memory_space)
-
-
-def _result_ref(x: Any, mesh: Any) -> AbstractRef:
-    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        raise TypeError(f"pl.kernel: out_type must be a tree of types of arrays, got {x!r}")
-    return AbstractRef(ShapedArray(shape_of(x.shape), x.dtype), _space_of(x) or mesh.default_memory_space)
+    space = aval.memory_space
+    if space is Device:
+        space, *others = {mesh.default_memory_space: None for mesh in meshes}
+        if others:
+            raise ValueError(
+                "pl.kernel: Multiple meshes with different default memory spaces are not supported. Name the memory "
+                f"space, as pltpu.HBM(shape, dtype) does, got {meshes}"
+            )
+    return AbstractRef(ShapedArray(aval.shape, aval.dtype), space)
 
 
 def _result_type(x: Any) -> ShapedArray:
-    """The type of a result, with the memory space that `out_type` names."""
+    """The type of a result, with the memory space that `out_type` names. Raises ValueError for another thing."""
+    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
+        raise ValueError(f"pl.kernel: Invalid out_shape type: {type(x)}. It is a tree of types of arrays, got {x!r}")
+    x = x.get_array_aval().update(memory_space=x.get_ref_aval().memory_space) if hasattr(x, "get_ref_aval") else x
     space, aval = _space_of(x), ShapedArray(shape_of(x.shape), x.dtype)
     return aval if space is None else aval.update(memory_space=space)
 
@@ -420,7 +483,7 @@ def core_map(
 
     def run(f):
         scratch, scratch_tree = tree.flatten(scratch_shapes)
-        refs, empty = [x.get_ref_aval() for x in scratch], tree.tree_structure(())
+        refs, empty = list(map(_scratch_ref, scratch)), tree.tree_structure(())
         where = f"The kernel function in core_map {source_of(f)}", "non-scalar constants"
         with _within(mesh), traced_for(interpret):
             jaxpr, captured = traced_kernel(f, "pallas_core_map", refs, (empty, empty, scratch_tree), where, True)
@@ -433,7 +496,7 @@ def core_map(
             interpret=chosen(interpret),
             jaxpr=jaxpr,
             mesh=mesh,
-            metadata=None if metadata is None else FrozenDict(metadata),
+            metadata=None if metadata is None else FrozenDict(dict(metadata.items())),
             name=jaxpr.debug_info.func_name if name is None else name,
         )
 

@@ -12,7 +12,12 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 
 @runtime_checkable
 class CompilerParams(Protocol):
-    """Is the type of a compiler's options, a dataclass: `pl.triton.CompilerParams`, `pl.tpu.CompilerParams`."""
+    """Is the type of a compiler's options, a dataclass: `pl.triton.CompilerParams`, `pl.tpu.CompilerParams`.
+
+    Example:
+        >>> isinstance(pl.tpu.CompilerParams(), pl.CompilerParams), isinstance(3, pl.CompilerParams)
+        (True, False)
+    """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
@@ -24,6 +29,13 @@ class TritonParams:
     Args:
       num_warps: number of warps that run a step of the grid; 4 by default.
       num_stages: number of stages into which loops are pipelined; 3 by default.
+
+    Example:
+        >>> options = pl.triton.CompilerParams(num_warps=8, num_stages=2)
+        >>> how, out = dict(compiler_params=options, interpret=True), jax.ShapeDtypeStruct((4,), jnp.float32)
+        >>> f = pl.pallas_call(lambda o: o.set(jnp.ones(4)), out, **how)
+        >>> print(f())
+        [1. 1. 1. 1.]
     """
 
     BACKEND: ClassVar[str] = "triton"
@@ -68,10 +80,15 @@ class SideEffectType(enum.Enum):
 
 
 class Tiling(enum.Enum):
-    """Names the tilings of arrays in a TPU's memory."""
+    """Names the tilings of arrays in a TPU's memory.
 
-    COMPACT = "compact"
-    SPARSE_CORE = "sparse_core"
+    Example:
+        >>> pltpu.Tiling.COMPACT.shape, pltpu.Tiling.SPARSE_CORE.shape
+        ((8, 128), (8,))
+    """
+
+    COMPACT = 1
+    SPARSE_CORE = 2
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,7 +97,12 @@ class Tiling(enum.Enum):
 
 
 class CoreType(enum.Enum):
-    """Names the kinds of cores of a TPU."""
+    """Names the kinds of cores of a TPU.
+
+    Example:
+        >>> pltpu.create_tensorcore_mesh('core', num_cores=1).core_type
+        TC
+    """
 
     TC = "tc"
     SC_SCALAR_SUBCORE = "sc_scalar_subcore"
@@ -88,6 +110,9 @@ class CoreType(enum.Enum):
 
     def __repr__(self):
         return self.name
+
+    def __str__(self):
+        return self.value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,6 +136,14 @@ class TpuParams:
       use_tc_tiling_on_sc: whether SparseCores use the tiling of TensorCores.
       needs_layout_passes: whether the compiler chooses layouts.
       fuse_transposed_lhs_in_matmul: whether a transposed left side is fused with a product.
+
+    Example:
+        >>> out = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+        >>> options = pltpu.CompilerParams(dimension_semantics=['parallel'], vmem_limit_bytes=2**20)
+        >>> how = dict(grid=(1,), compiler_params=options, interpret=True)
+        >>> f = pl.pallas_call(lambda o: o.set(jnp.ones((8, 128))), out, **how)
+        >>> f().sum()
+        Array(1024., dtype=float32)
     """
 
     BACKEND: ClassVar[str] = "mosaic_tpu"

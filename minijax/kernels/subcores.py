@@ -37,6 +37,7 @@ class _SubcoreMesh:
     """The base class of meshes of both kinds of subcores."""
 
     shape: Any
+    _kinds_of_axes: tuple[str, ...]
     axis_names = property(lambda self: tuple(self.shape))
     default_memory_space = property(lambda self: TpuMemorySpace.HBM)
 
@@ -52,8 +53,21 @@ class _SubcoreMesh:
         """Returns True. Raises ValueError for a mesh that one kernel cannot run over together with this one."""
         if type(other_mesh) is type(self):
             raise ValueError(f"You can't use two different {type(self).__name__}es.")
-        if isinstance(other_mesh, TensorCoreMesh) and set(other_mesh.axis_names) & set(self.axis_names):
-            raise ValueError(f"{self} should have a different axis name from the TensorCoreMesh {other_mesh}.")
+        if isinstance(other_mesh, _SubcoreMesh):
+            (name, count), (other, number) = (next(iter(mesh.shape.items())) for mesh in (self, other_mesh))
+            if (name, count) != (other, number):
+                raise ValueError(
+                    f"{self} should have the same core axis name and number of cores as the "
+                    f"{type(other_mesh).__name__} {other_mesh}."
+                )
+            return True
+        if not isinstance(other_mesh, TensorCoreMesh):
+            raise ValueError(f"Mesh {self=} is not compatible with {other_mesh=}.")
+        for name, kind in zip(self.axis_names, self._kinds_of_axes, strict=True):
+            if name in other_mesh.axis_names:
+                raise ValueError(
+                    f"{self} should have a different {kind}axis name from the TensorCoreMesh {other_mesh}."
+                )
         return True
 
     def _check_cores(self, count: int) -> None:
@@ -80,6 +94,7 @@ class ScalarSubcoreMesh(_SubcoreMesh):
         self._check_cores(self.num_cores)
 
     core_type = property(lambda self: CoreType.SC_SCALAR_SUBCORE)
+    _kinds_of_axes = ("",)
 
     @property
     def shape(self) -> collections.OrderedDict[str, int]:
@@ -124,6 +139,7 @@ class VectorSubcoreMesh(_SubcoreMesh):
             )
 
     core_type = property(lambda self: CoreType.SC_VECTOR_SUBCORE)
+    _kinds_of_axes = "core ", "subcore "
 
     @property
     def shape(self) -> collections.OrderedDict[str, int]:

@@ -28,7 +28,16 @@ def rnn_bwd_abstract_eval(
     seq_lengths_aval: ShapedArray, input_size: int, hidden_size: int, num_layers: int, dropout: float,
     bidirectional: bool, cudnn_allow_tf32: bool,
 ) -> tuple[ShapedArray, ...]:  # fmt: skip
-    """Returns the types of the cotangents of inputs, hidden states, cell states and weights."""
+    """Returns the types of the cotangents of inputs, hidden states, cell states and weights.
+
+    Example:
+        >>> from minijax.experimental import rnn
+        >>> ty = lambda *shape: jax.core.ShapedArray(shape, jnp.float32)
+        >>> x, h, y, w = ty(2, 3, 5), ty(1, 2, 4), ty(2, 3, 4), ty(176)
+        >>> types = rnn.rnn_bwd_abstract_eval(y, h, h, x, h, h, w, y, ty(0), ty(2), 5, 4, 1, 0.0, False, True)
+        >>> [t.shape for t in types]
+        [(2, 3, 5), (1, 2, 4), (1, 2, 4), (176,)]
+    """
     return x_aval, h0_aval, c0_aval, w_aval
 
 

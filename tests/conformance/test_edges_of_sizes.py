@@ -3,26 +3,38 @@
 import numpy as np
 import pytest
 from compare import same, same_refusal
+from given import given
 
 pytestmark = pytest.mark.oracle
 
-CALLS = """
-    jnp.compress(jnp.ones(1), jnp.ones(1), size=0) | jnp.extract(x, x, size=0) | jnp.compress(x, y, 0, size=0)
-    jnp.intersect1d(e, e, size=2) | jnp.intersect1d(e, e, size=2, assume_unique=True) | jnp.intersect1d(e, x, size=2)
-    jnp.intersect1d(e, e, size=2, return_indices=True, fill_value=7)
-    jnp.repeat(e, 2, total_repeat_length=3) | jnp.repeat(e, e.astype(int), total_repeat_length=2)
-    jnp.repeat(jnp.ones((0, 2)), 2, 0, total_repeat_length=1) | jnp.repeat(x, 2, total_repeat_length=0)
-    jax.scipy.signal.stft(x, nperseg=1, noverlap=0) | jax.scipy.signal.welch(x, nperseg=1, noverlap=0)
-    jnp.sum(jnp.arange(3), initial=np.inf) | jnp.sum(jnp.arange(3), initial=np.nan) | jnp.max(jnp.arange(3), initial=np.inf)
-    jnp.sum(jnp.ones(2, bool), initial=np.inf) | jnp.min(jnp.arange(3), initial=-1e20) | jnp.prod(jnp.arange(3), initial=-np.inf)
-    jnp.sum(jnp.arange(3, dtype='int8'), initial=3e10)
-"""
+CALLS = [
+    lambda jnp: jnp.compress(jnp.ones(1), jnp.ones(1), size=0),
+    lambda jnp, x: jnp.extract(x, x, size=0),
+    lambda jnp, x, y: jnp.compress(x, y, 0, size=0),
+    lambda jnp, e: jnp.intersect1d(e, e, size=2),
+    lambda jnp, e: jnp.intersect1d(e, e, size=2, assume_unique=True),
+    lambda jnp, e, x: jnp.intersect1d(e, x, size=2),
+    lambda jnp, e: jnp.intersect1d(e, e, size=2, return_indices=True, fill_value=7),
+    lambda jnp, e: jnp.repeat(e, 2, total_repeat_length=3),
+    lambda jnp, e: jnp.repeat(e, e.astype(int), total_repeat_length=2),
+    lambda jnp: jnp.repeat(jnp.ones((0, 2)), 2, 0, total_repeat_length=1),
+    lambda jnp, x: jnp.repeat(x, 2, total_repeat_length=0),
+    lambda jax, x: jax.scipy.signal.stft(x, nperseg=1, noverlap=0),
+    lambda jax, x: jax.scipy.signal.welch(x, nperseg=1, noverlap=0),
+    lambda jnp: jnp.sum(jnp.arange(3), initial=np.inf),
+    lambda jnp: jnp.sum(jnp.arange(3), initial=np.nan),
+    lambda jnp: jnp.max(jnp.arange(3), initial=np.inf),
+    lambda jnp: jnp.sum(jnp.ones(2, bool), initial=np.inf),
+    lambda jnp: jnp.min(jnp.arange(3), initial=-1e20),
+    lambda jnp: jnp.prod(jnp.arange(3), initial=-np.inf),
+    lambda jnp: jnp.sum(jnp.arange(3, dtype="int8"), initial=3e10),
+]
 
 
-@pytest.mark.parametrize("text", [t.strip() for t in CALLS.replace("\n", "|").split("|") if t.strip()])
-def test_values(text):
+@pytest.mark.parametrize("call", CALLS)
+def test_values(call):
     def program(jax, jnp):
-        return eval(text, dict(jax=jax, jnp=jnp, np=np, e=jnp.zeros(0), x=jnp.arange(3.0), y=jnp.ones((3, 2))))
+        return given(call, dict(jax=jax, jnp=jnp, e=jnp.zeros(0), x=jnp.arange(3.0), y=jnp.ones((3, 2))))
 
     same(program)
 
@@ -32,15 +44,22 @@ def test_compress_refuses_sizes_that_the_axis_does_not_have():
         same_refusal(lambda jnp, size=size: lambda: jnp.compress(jnp.ones(3), jnp.ones(3), size=size))
 
 
-WITHOUT_JIT = """
-    jnp.clip(w, 0, 2) | jnp.cumprod(w) | jnp.cumsum(w) | jnp.nancumsum(w) | jnp.where(m, w, w) | jnp.array_equal(w, w)
-    jnp.put_along_axis(w, i, v, 0, inplace=False) | jnp.array_equiv(w, w) | jnp.linalg.norm(w)
-"""
+WITHOUT_JIT = [
+    lambda jnp, w: jnp.clip(w, 0, 2),
+    lambda jnp, w: jnp.cumprod(w),
+    lambda jnp, w: jnp.cumsum(w),
+    lambda jnp, w: jnp.nancumsum(w),
+    lambda jnp, w, m: jnp.where(m, w, w),
+    lambda jnp, w: jnp.array_equal(w, w),
+    lambda jnp, w, i, v: jnp.put_along_axis(w, i, v, 0, inplace=False),
+    lambda jnp, w: jnp.array_equiv(w, w),
+    lambda jnp, w: jnp.linalg.norm(w),
+]
 
 
-@pytest.mark.parametrize("text", [t.strip() for t in WITHOUT_JIT.replace("\n", "|").split("|") if t.strip()])
+@pytest.mark.parametrize("call", WITHOUT_JIT)
 @pytest.mark.parametrize("is_tree", [False, True])
-def test_objects_that_become_arrays_without_jit(text, is_tree):
+def test_objects_that_become_arrays_without_jit(call, is_tree):
     def program(jax, jnp):
         class Wrapped:
             def __init__(self, x):
@@ -53,7 +72,7 @@ def test_objects_that_become_arrays_without_jit(text, is_tree):
             jax.tree_util.register_pytree_node(Wrapped, lambda w: ((w.x,), None), lambda _, xs: Wrapped(*xs))
         w, m, i = Wrapped(np.arange(3.0)), Wrapped(np.array([True, False, True])), Wrapped(np.array([1, 2]))
         with jax.disable_jit():
-            return eval(text, dict(jax=jax, jnp=jnp, w=w, m=m, i=i, v=Wrapped(np.ones(2, np.float32))))
+            return given(call, dict(jnp=jnp, w=w, m=m, i=i, v=Wrapped(np.ones(2, np.float32))))
 
     same(program)
 

@@ -5,24 +5,67 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from compare import same
+from given import given
 
 pytestmark = pytest.mark.oracle
 
 # Functions of a scalar `x` and of constants.
-CALLS = """
-    lax.full_like(x, 2) | lax.full_like(x, x) | lax.full_like(x, 2, dtype='int8') | lax.full((), 2.) | lax.full((), x)
-    lax.full((), np.float32(2)) | lax.full((), 2, 'int8') | jnp.zeros_like(x) | jnp.full_like(x, 2) | jnp.ones(())
-    lax.broadcast(2., ()) | lax.broadcast_in_dim(2., (), ()) | lax.expand_dims(2., ()) | lax.reshape(2., ())
-    lax.squeeze(2., ()) | lax.transpose(2., ()) | lax.rev(2., ()) | lax.slice(2., (), ()) | lax.tile(2., ())
-    lax.pad(2., 0., ()) | lax.add(1., 2.) | lax.max(1., 2.) | lax.clamp(1., 2., 3.) | lax.select(True, 2., 3.)
-    lax.real(2j) | lax.conj(2j) | lax.reduce_precision(2., 8, 23) | lax.reduce_max(2., ()) | lax.reduce_sum(2., ())
-    lax.convert_element_type(2., 'int8') | lax.convert_element_type(2., float) | lax.optimization_barrier(2.)
-    lax.convert_element_type(np.float32(2), np.float32) | lax.bitcast_convert_type(np.float32(2), np.float32)
-    lax.cumsum(np.ones(2)) | lax.sort(np.ones(3)) | lax.concatenate([np.ones(3)], 0) | lax.iota('int8', 1)[0]
-    jnp.asarray(2.) | jnp.array(2) | jnp.int8(2) | jnp.broadcast_to(2., ()) | jnp.where(True, 1., 2.) | jnp.add(1, 2)
-    jnp.real(2.) | jnp.imag(2.) | jnp.conj(2.) | jnp.squeeze(2.) | jnp.sum(2.) | jnp.clip(2., 1, 3) | jnp.copy(2.)
-    jnp.ravel(2.)[0] | jnp.astype(2., 'float32') | jax.device_put(2.)
-"""
+CALLS = [
+    lambda lax, x: lax.full_like(x, 2),
+    lambda lax, x: lax.full_like(x, x),
+    lambda lax, x: lax.full_like(x, 2, dtype="int8"),
+    lambda lax: lax.full((), 2.0),
+    lambda lax, x: lax.full((), x),
+    lambda lax: lax.full((), np.float32(2)),
+    lambda lax: lax.full((), 2, "int8"),
+    lambda jnp, x: jnp.zeros_like(x),
+    lambda jnp, x: jnp.full_like(x, 2),
+    lambda jnp: jnp.ones(()),
+    lambda lax: lax.broadcast(2.0, ()),
+    lambda lax: lax.broadcast_in_dim(2.0, (), ()),
+    lambda lax: lax.expand_dims(2.0, ()),
+    lambda lax: lax.reshape(2.0, ()),
+    lambda lax: lax.squeeze(2.0, ()),
+    lambda lax: lax.transpose(2.0, ()),
+    lambda lax: lax.rev(2.0, ()),
+    lambda lax: lax.slice(2.0, (), ()),
+    lambda lax: lax.tile(2.0, ()),
+    lambda lax: lax.pad(2.0, 0.0, ()),
+    lambda lax: lax.add(1.0, 2.0),
+    lambda lax: lax.max(1.0, 2.0),
+    lambda lax: lax.clamp(1.0, 2.0, 3.0),
+    lambda lax: lax.select(True, 2.0, 3.0),
+    lambda lax: lax.real(2j),
+    lambda lax: lax.conj(2j),
+    lambda lax: lax.reduce_precision(2.0, 8, 23),
+    lambda lax: lax.reduce_max(2.0, ()),
+    lambda lax: lax.reduce_sum(2.0, ()),
+    lambda lax: lax.convert_element_type(2.0, "int8"),
+    lambda lax: lax.convert_element_type(2.0, float),
+    lambda lax: lax.optimization_barrier(2.0),
+    lambda lax: lax.convert_element_type(np.float32(2), np.float32),
+    lambda lax: lax.bitcast_convert_type(np.float32(2), np.float32),
+    lambda lax: lax.cumsum(np.ones(2)),
+    lambda lax: lax.sort(np.ones(3)),
+    lambda lax: lax.concatenate([np.ones(3)], 0),
+    lambda lax: lax.iota("int8", 1)[0],
+    lambda jnp: jnp.asarray(2.0),
+    lambda jnp: jnp.array(2),
+    lambda jnp: jnp.int8(2),
+    lambda jnp: jnp.broadcast_to(2.0, ()),
+    lambda jnp: jnp.where(True, 1.0, 2.0),
+    lambda jnp: jnp.add(1, 2),
+    lambda jnp: jnp.real(2.0),
+    lambda jnp: jnp.imag(2.0),
+    lambda jnp: jnp.conj(2.0),
+    lambda jnp: jnp.squeeze(2.0),
+    lambda jnp: jnp.sum(2.0),
+    lambda jnp: jnp.clip(2.0, 1, 3),
+    lambda jnp: jnp.copy(2.0),
+    lambda jnp: jnp.ravel(2.0)[0],
+    lambda jnp: jnp.astype(2.0, "float32"),
+    lambda jax: jax.device_put(2.0),
+]
 AROUND: dict[str, Callable] = {
     "eager": lambda jax, f: f(1.0),
     "recorded": lambda jax, f: jax.make_jaxpr(f)(1.0),
@@ -39,9 +82,8 @@ def test_functions_of_scalars_return_arrays_or_tracers_where_jax_does(around):
         kinds = {}
 
         def calls(x):
-            for text in CALLS.replace("\n", "|").split("|"):
-                if text.strip():
-                    kinds[text.strip()] = type(eval(text.strip(), dict(jax=jax, jnp=jnp, lax=lax, np=np, x=x))).__name__
+            for number, call in enumerate(CALLS):
+                kinds[number] = type(given(call, dict(jax=jax, jnp=jnp, lax=lax, x=x))).__name__
             return x
 
         AROUND[around](jax, calls)

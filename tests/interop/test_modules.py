@@ -60,6 +60,8 @@ experimental.hijax: AbstractRef AbstractValue AvalMutableQDD AvalQDD HiPrimitive
     TransformedRef VJPHiPrimitive Zero aval_method aval_property instantiate_zeros is_undefined_primal register_hitype
 experimental.roofline: RooflineResult RooflineRuleContext RooflineShape register_roofline register_standard_roofline
     roofline roofline_and_grad
+experimental.roofline.roofline: RooflineResult RooflineRuleContext RooflineShape register_roofline
+    register_standard_roofline roofline roofline_and_grad
 experimental.fused: fused
 experimental.scheduling_groups: scheduling_group xla_metadata_call
 experimental.serialize_executable: deserialize_and_load serialize

@@ -15,8 +15,7 @@ SKIPPED += ("jax.experimental.mosaic",)
 
 # Undocumented modules of jax that minijax does not have, or that are one module with their package.
 WITHOUT = """
-experimental.colocated_python.func_backend experimental.colocated_python.obj_backend experimental.roofline.roofline
-experimental.roofline.rooflines
+experimental.colocated_python.func_backend experimental.colocated_python.obj_backend
 """
 
 # Names that only minijax has or lists: jax.scipy lists submodules only once they are imported.
@@ -43,6 +42,8 @@ INNER = {
         ltg_batcher
     """,
     "jax.experimental.ode": "map zip",
+    "jax.experimental.roofline.roofline": "ShapeDtypeStructTree Specs ValidRooflineDtype map",
+    "jax.experimental.roofline.rooflines": "prim",
     "jax.experimental.scheduling_groups": "attr_get dce_jaxpr_xla_metadata_rule map unsafe_map unsafe_zip zip",
     "jax.experimental.source_mapper": "compile_with_env",
     "jax.experimental.source_mapper.common": "compile_with_env flag_env",

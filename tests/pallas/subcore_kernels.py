@@ -335,6 +335,31 @@ def scalars_that_tensorcores_capture(m):
     return moved(m, m.pltpu.create_tensorcore_mesh("c", num_cores=2))
 
 
+def captured(name: str, mesh: Callable, **options):
+    """Adds a `core_map` whose kernel captures references and scalars, in turn."""
+
+    def make(m):
+        def f(x, place, other):
+            a, b = m.jax.new_ref(x), m.jax.new_ref(2 * x)
+
+            def body(*scratch):
+                m.pltpu.sync_copy(a.at[m.pl.ds(place, 8)], b.at[:8])
+                m.pl.when(other > 3)(lambda: m.pltpu.sync_copy(b.at[m.pl.ds(place + 1, 8)], a.at[m.pl.ds(other, 8)]))
+
+            made = {k: v(m) for k, v in options.items()}
+            m.pl.core_map(mesh(m), **made)(body)
+            return a[...], b[...]
+
+        return f, X, ((), I), ((), I)
+
+    KERNELS[name] = make
+
+
+captured("scalars_of_a_core_map", lambda m: m.pltpu.create_tensorcore_mesh("c", num_cores=2))
+captured("scalars_of_a_core_map_of_subcores", scalars)
+captured("scalars_beside_scratch", scalars, scratch_shapes=lambda m: [m.pltpu.SMEM((8,), I), m.pltpu.SMEM((4,), F)])
+
+
 # ---- pipelines -------------------------------------------------------------------------------------------
 
 
@@ -379,5 +404,94 @@ def pipeline_of_streams(m):
     return run(m, body, ((64, 128), F), ((1, 32), I), out=((32, 128), F))
 
 
-# libtpu ends the process for a result that is a semaphore of scalar subcores.
-COMPILED = [name for name in KERNELS if name != "semaphores_as_results"]
+ROWS = lambda m: m.pl.BlockSpec((8, 128), lambda i: (i, 0))  # noqa: E731
+
+
+def chosen(name: str, spec: Callable, out_spec=lambda m, own: ROWS(m), count=32, **options):
+    """Adds a pipeline over blocks of rows that indices in vector memory name, in the operand or in the result."""
+
+    def make(m):
+        def add_one(a, o):
+            o[0, :8] = a[0, :8] + 1
+
+        def body(x, i, o, own):
+            m.pltpu.sync_copy(i, own)
+            made = {"grid": (count // 8,), **{k: v(m) if callable(v) else v for k, v in options.items()}}
+            specs = dict(in_specs=[spec(m, own)], out_specs=[out_spec(m, own)])
+            m.pltpu.emit_pipeline(add_one, **specs, **made)(x, o)
+
+        own = m.pltpu.VMEM((count,), m.jnp.int32)
+        return run(m, body, ((64, 128), F), ((count,), I), out=((count, 128), F), scratch_types=[own])
+
+    KERNELS[name] = make
+
+
+def listed(m, own, index=None, **options):
+    index = (lambda i: own.at[m.pl.ds(i * 8, 8)]) if index is None else index
+    return m.pl.BlockSpec((m.pl.Indirect(8), 128), lambda i: (index(i), 0), **options)
+
+
+chosen("pipeline_at_indices", listed)
+chosen("pipeline_to_indices", lambda m, own: ROWS(m), listed)
+chosen("pipeline_at_indices_that_are_read", lambda m, own: listed(m, own, lambda i: own[m.pl.ds(i * 8, 8)]))
+chosen("pipeline_at_numbers", lambda m, own: listed(m, own, lambda i: m.jnp.arange(8) * 2 + i))
+chosen("pipeline_at_indices_with_one_buffer", lambda m, own: listed(m, own, pipeline_mode=m.pl.Buffered(1)))
+chosen("pipeline_at_indices_that_waits", listed, no_pipelining=True)
+chosen("pipeline_at_indices_of_subcores", listed, count=128, core_axis_name="s", dimension_semantics=PARALLEL)
+
+
+def of_both(name: str, body: Callable, types: Callable):
+    """Adds a kernel of scalar subcores with a body, and of vector subcores with none; `types` are of their scratch."""
+
+    def make(m):
+        scratch = types(m, scalars(m), vectors(m))
+        one = lambda *refs: body(m, *refs)  # noqa: E731
+        out = m.jax.ShapeDtypeStruct(*X)
+        return m.pl.kernel([one, do], out, mesh=[scalars(m), vectors(m)], scratch_types=scratch), X
+
+    KERNELS[name] = make
+
+
+def mixed(m, one, other):
+    kinds = m.pltpu.SemaphoreType
+    return [m.pltpu.VMEM((16,), F) @ other, kinds.REGULAR @ one, m.pltpu.SMEM((8,), I) @ one, kinds.DMA((2,)) @ other]
+
+
+of_both("memory_of_both_kinds", lambda m, *refs: None, mixed)
+of_both("shared_memory_of_both_kinds", lambda m, *refs: None, lambda m, one, other: [m.pltpu.VMEM_SHARED((8,), F)])
+of_both(
+    "copy_to_memory_of_others",
+    lambda m, x, o, a: m.pltpu.sync_copy(x.at[:16], a),
+    lambda m, one, other: [m.pltpu.VMEM((16,), F) @ other],
+)
+
+
+@kernel
+def own_memory(m):
+    def body(x, i, o, own, rows, done):
+        m.pltpu.sync_copy(i, own)
+        m.pltpu.async_copy(x.at[own], rows, done).wait()
+        m.pl.run_scoped(lambda a: a.__setitem__(..., a[...] + 1), m.pltpu.VMEM((8,), F) @ vectors(m))
+
+    scratch = [m.pltpu.VMEM((8,), I), m.pltpu.VMEM((8, 128), F), m.pltpu.SemaphoreType.DMA]
+    return run(m, body, ((64, 128), F), ((8,), I), scratch_types=[one @ vectors(m) for one in scratch])
+
+
+def of_tensorcores(m, **options):
+    return m.pltpu.create_tensorcore_mesh("d", num_cores=1, **options)
+
+
+@kernel
+def semaphore_of_a_tensorcore(m):
+    out = [m.jax.ShapeDtypeStruct(*X), m.pltpu.SemaphoreType.REGULAR @ of_tensorcores(m)]
+    return run(m, lambda x, o, s: m.pl.semaphore_signal(s, 1, device_id={"d": 0}), out=out, mesh=scalars)
+
+
+@kernel
+def result_in_memory_of_a_tensorcore(m):
+    out = [m.jax.ShapeDtypeStruct(*X), m.pltpu.VMEM((16,), F) @ of_tensorcores(m)]
+    return run(m, lambda x, o, p: m.pltpu.sync_copy(x, o), out=out, mesh=of_tensorcores)
+
+
+# libtpu ends the process for results of scalar subcores that are semaphores.
+COMPILED = [name for name in KERNELS if name not in ("semaphores_as_results", "semaphore_of_a_tensorcore")]

@@ -249,7 +249,7 @@ def test_errors_are_those_of_jax(name):
 def test_errors():
     with pytest.raises(TypeError, match="pl.kernel: mesh must be a mesh of cores, got 3"):
         pl.kernel(lambda x: None, mesh=3)
-    with pytest.raises(TypeError, match="out_type must be a tree of types of arrays, got 3"):
+    with pytest.raises(ValueError, match="Invalid out_shape type"):
         pl.kernel(lambda x: None, 3, mesh=TWO)
     with pytest.raises(ValueError, match="each body has a mesh, got 2 bodies and 1 meshes"):
         pl.kernel([lambda x: None] * 2, mesh=[TWO])

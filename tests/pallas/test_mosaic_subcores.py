@@ -102,6 +102,55 @@ def _on(m, memory, shape, body, **options):
     return run(m, lambda x, o, a: do(body(x, o, a)), scratch_types=scratch, **options)
 
 
+def cores(m, count=1):
+    return m.pltpu.create_tensorcore_mesh("d", num_cores=count)
+
+
+def _both(m, scratch, body=do):
+    """A kernel of scalar subcores with a body, and of vector subcores with none."""
+    return m.pl.kernel([body, do], m.jax.ShapeDtypeStruct(*X), mesh=[scalars(m), vectors(m)], scratch_types=scratch), X
+
+
+def _beside(m, meshes):
+    """Kernels over meshes, on arrays in HBM."""
+    f = m.pl.kernel([lambda x, o: None] * 2, m.pltpu.HBM(*X), mesh=meshes)
+    return lambda x: f(constrained(m, x, "HBM")), X
+
+
+def constrained(m, x, space):
+    return x if space is None else m.pltpu.with_memory_space_constraint(x, getattr(m.pltpu, space))
+
+
+def aliased(m, operand, result):
+    """A kernel whose operand is aliased to its result, each in a memory space or in none."""
+
+    def add_one(x, o):
+        o[...] = x[...] + 1
+
+    block = (8, 128), F
+    out = m.jax.ShapeDtypeStruct(*block) if result is None else getattr(m.pltpu, result)(*block)
+    f = m.pl.pallas_call(add_one, out, input_output_aliases={0: 0})
+    return lambda x: f(constrained(m, x + 1, operand)), block
+
+
+SPACES = [("HBM", None), (None, "HBM"), ("VMEM", "VMEM"), ("SMEM", None), (None, None)]
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("spaces", SPACES, ids=str)
+def test_aliased_operands_and_results_have_one_memory_space(spaces):
+    def described(side):
+        f, x = aliased(Modules(*modules_of(side)), *spaces)
+        return mosaic_calls.described(mosaic_calls.lowered(side, f, [x]))
+
+    compare.same_printed("spaces of aliases", described, str(spaces))
+
+
+def test_a_kernel_runs_over_one_mesh_of_tensorcores():
+    with pytest.raises(ValueError, match="You can't use two different TensorCoreMeshes."):
+        lowered_here(lambda m: _beside(m, [cores(m), cores(m, 2)]))
+
+
 # fmt: off
 REFUSED = {
     "read of HBM": (lambda m: _on(m, "VMEM", (8,), lambda x, o, a: x[:8]), ["HBM"]),
@@ -132,6 +181,20 @@ REFUSED = {
     "view at indices": (lambda m: _copied(m, lambda x, i, o, own, rows, *_: m.pltpu.sync_copy(x.at[own].at[:4], rows.at[:4])), []),
     "indices and a device": (lambda m: _copied(m, lambda x, i, o, own, rows, send, done: _remote(m, x.at[own], rows, send, done, 1)), []),
     "several numbers of cores": (lambda m: (m.pl.kernel([lambda x, o: None] * 2, m.jax.ShapeDtypeStruct(*X), mesh=[scalars(m), vectors(m, num_cores=1)]), X), ["number of"]),
+    "memory of one of both kinds": (lambda m: _both(m, [m.pltpu.VMEM((8,), F)]), ["MPMD map with more than one mesh requires scratch_type to have a `core_type` specified"]),
+    "semaphores of one of both kinds": (lambda m: _both(m, [m.pltpu.SemaphoreType.DMA((2,))]), ["is missing it"]),
+    "unnamed subcore": (lambda m: _both(m, [m.pltpu.SemaphoreType.REGULAR @ vectors(m)], lambda x, o, s: m.pl.semaphore_signal(s, 1)), ["When addressing sc_vector_subcore from sc_scalar_subcore", "the following axes are missing from the mesh"]),
+    "unnamed TensorCore": (lambda m: run(m, lambda x, o, s: m.pl.semaphore_signal(s, 1), mesh=scalars, out=[m.jax.ShapeDtypeStruct(*X), m.pltpu.SemaphoreType.REGULAR @ cores(m)]), ["When addressing tc from sc_scalar_subcore"]),
+    "axes of others": (lambda m: run(m, lambda x, o, s: m.pl.semaphore_signal(s, 1, device_id={"c": 1, "d": 0}), mesh=scalars, out=[m.jax.ShapeDtypeStruct(*X), m.pltpu.SemaphoreType.REGULAR @ cores(m)]), ["Unrecognized axes in device_id"]),
+    "scalar of another's memory": (lambda m: _both(m, [m.pltpu.SMEM((8,), F) @ vectors(m)], lambda x, o, a: a.__setitem__(0, a[0] + 1)), []),
+    "result in VMEM": (lambda m: run(m, lambda x, o: None, out=m.pltpu.VMEM((16,), F) @ vectors(m)), ["Invalid core type for VMEM: sc_vector_subcore"]),
+    "semaphores of vector subcores": (lambda m: run(m, lambda x, o: None, out=m.pltpu.SemaphoreType.DMA((2,))), ["Invalid kernel type for semaphore"]),
+    "spaces of an alias": (lambda m: aliased(m, "HBM", "VMEM"), ["In/out memory space conflict for alias 0->0"]),
+    "TensorCores and others": (lambda m: _beside(m, [vectors(m), cores(m)]), ["mpmd_map does not support TC kernels yet"]),
+    "TensorCores first": (lambda m: _beside(m, [cores(m), vectors(m)]), ["is not compatible with"]),
+    "TensorCores twice": (lambda m: _beside(m, [cores(m), cores(m)]), ["is not compatible with"]),
+    "another number of cores": (lambda m: _beside(m, [vectors(m), scalars(m, num_cores=1)]), ["should have the same core axis name and number of cores as the"]),
+    "several default spaces": (lambda m: (m.pl.kernel([lambda x, o: None] * 2, m.jax.ShapeDtypeStruct(*X), mesh=[vectors(m), cores(m)]), X), ["Multiple meshes with different default memory spaces are not supported."]),
     "gather of a TensorCore": (lambda m: (m.pl.pallas_call(lambda x, o: o.__setitem__(slice(8), m.plsc.load_gather(x, [m.jnp.arange(8)])), m.jax.ShapeDtypeStruct(*X)), X), ["Unimplemented primitive in Pallas TPU lowering for tc: gather"]),
     "bits of a TensorCore": (lambda m: (m.pl.pallas_call(lambda x, o: o.__setitem__(..., m.plsc.bitcast(x[...], "int32") * 1.0), m.jax.ShapeDtypeStruct(*X)), X), ["Unimplemented primitive in Pallas TPU lowering for tc: bitcast"]),
     "tiling of a TensorCore": (lambda m: (m.pl.pallas_call(lambda x, o: None, m.jax.ShapeDtypeStruct(*X), compiler_params=m.pltpu.CompilerParams(use_tc_tiling_on_sc=True)), X), ["use_tc_tiling_on_sc"]),
@@ -186,15 +249,6 @@ def test_other_subcores_are_refused():
         return run(m, body, scratch_types=[m.pltpu.SemaphoreType.REGULAR])
 
     with pytest.raises(NotImplementedError, match="device_id names other subcores by"):
-        lowered_here(make)
-
-
-def test_kernels_of_tensorcores_are_not_compiled_with_others():
-    def make(m):
-        meshes = [vectors(m), m.pltpu.create_tensorcore_mesh("d", num_cores=1)]
-        return m.pl.kernel([lambda x, o: None] * 2, m.jax.ShapeDtypeStruct(*X), mesh=meshes), X
-
-    with pytest.raises(NotImplementedError, match="kernels of TensorCores are not compiled with others"):
         lowered_here(make)
 
 

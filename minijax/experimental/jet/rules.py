@@ -32,30 +32,68 @@ from minijax.primitives.zeros import add_any_p
 
 
 def linear_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """Applies the rule of an operation that is jointly linear in its operands."""
+    """Applies the rule of an operation that is jointly linear in its operands.
+
+    Example:
+        >>> from minijax.experimental.jet import linear_prop
+        >>> linear_prop(lax.add_p, (1.0, 2.0), ([1.0], [3.0]))
+        (Array(3., dtype=float32, weak_type=True), [Array(4., dtype=float32, weak_type=True)])
+    """
     out = prim.bind(*primals_in, **params)
     terms = [prim.bind(*ts, **params) for ts in zip(*series_in, strict=True)]
     return out, list(zip(*terms, strict=True)) if prim.multiple_results else terms
 
 
 def deflinear(prim: Primitive) -> None:
-    """Registers the rule of linear operations for a primitive."""
+    """Registers the rule of linear operations for a primitive.
+
+    Example:
+        >>> from minijax.experimental.jet import deflinear, jet
+        >>> from minijax.extend.core import Primitive
+        >>> same_p = Primitive('same')
+        >>> _ = same_p.def_impl(lambda x: x)
+        >>> deflinear(same_p)
+        >>> jet(same_p.bind, (2.0,), ([1.0],))
+        (2.0, [Array(1., dtype=float32, weak_type=True)])
+    """
     jet_rules[prim] = functools.partial(linear_prop, prim)
 
 
 def zero_prop(prim: Primitive, primals_in: Sequence, series_in: Sequence, **params: Any) -> tuple[Any, Any]:
-    """Applies the rule of a piecewise constant operation."""
+    """Applies the rule of a piecewise constant operation.
+
+    Example:
+        >>> from minijax.experimental.jet import zero_prop
+        >>> zero_prop(lax.floor_p, (1.5,), ([1.0],))[0]
+        Array(1., dtype=float32, weak_type=True)
+    """
     out = prim.bind(*primals_in, **params)
     return out, [zero_series] * len(out) if prim.multiple_results else zero_series
 
 
 def defzero(prim: Primitive) -> None:
-    """Registers the rule of piecewise constant operations for a primitive."""
+    """Registers the rule of piecewise constant operations for a primitive.
+
+    Example:
+        >>> from minijax.experimental.jet import defzero, jet
+        >>> from minijax.extend.core import Primitive
+        >>> rank_p = Primitive('rank')
+        >>> _ = rank_p.def_impl(jnp.ndim)
+        >>> defzero(rank_p)
+        >>> jet(rank_p.bind, (2.0,), ([1.0],))
+        (0, [Array(0., dtype=float32, weak_type=True)])
+    """
     jet_rules[prim] = functools.partial(zero_prop, prim)
 
 
 def deriv_prop(prim: Primitive, deriv: Callable, primals_in: Sequence, series_in: Sequence) -> tuple[Any, list]:
-    """Applies the rule of an operation of one operand with the derivative `deriv(x)`."""
+    """Applies the rule of an operation of one operand with the derivative `deriv(x)`.
+
+    Example:
+        >>> from minijax.experimental.jet import deriv_prop
+        >>> deriv_prop(lax.sin_p, jnp.cos, (0.0,), ([1.0],))
+        (Array(0., dtype=float32, weak_type=True), [Array(1., dtype=float32, weak_type=True)])
+    """
     (x,), (series,) = primals_in, series_in
     out = prim.bind(x)
     slope, slopes = jet_of(deriv, primals_in, series_in)
@@ -63,12 +101,31 @@ def deriv_prop(prim: Primitive, deriv: Callable, primals_in: Sequence, series_in
 
 
 def def_deriv(prim: Primitive, deriv: Callable) -> None:
-    """Registers the rule that follows from the derivative `deriv` for a primitive of one operand."""
+    """Registers the rule that follows from the derivative `deriv` for a primitive of one operand.
+
+    Example:
+        >>> from minijax.experimental.jet import def_deriv, jet
+        >>> from minijax.extend.core import Primitive
+        >>> half_square_p = Primitive('half_square')
+        >>> _ = half_square_p.def_impl(lambda x: x * x / 2)
+        >>> def_deriv(half_square_p, lambda x: x)
+        >>> jet(half_square_p.bind, (2.0,), ([1.0],))
+        (2.0, [Array(2., dtype=float32, weak_type=True)])
+    """
     jet_rules[prim] = functools.partial(deriv_prop, prim, deriv)
 
 
 def def_comp(prim: Primitive, comp: Callable, **kwargs: Any) -> None:
-    """Registers the Taylor rule of `comp(*operands, **params)`, an equal composition of other operations."""
+    """Registers the Taylor rule of `comp(*operands, **params)`, an equal composition of other operations.
+
+    Example:
+        >>> from minijax.experimental.jet import def_comp, jet
+        >>> from minijax.extend.core import Primitive
+        >>> cube_p = Primitive('cube')
+        >>> def_comp(cube_p, lambda x: x * x * x)
+        >>> jet(cube_p.bind, (2.0,), ([1.0],))
+        (Array(8., dtype=float32, weak_type=True), [Array(12., dtype=float32, weak_type=True)])
+    """
 
     def rule(primals_in, series_in, **params):
         return jet_of(functools.partial(comp, **kwargs, **params), primals_in, series_in)

@@ -15,11 +15,23 @@ from minijax.ir.types import register_value_type, typeof
 
 
 class ZeroTerm:
-    """Represents a Taylor coefficient that is zero."""
+    """Represents a Taylor coefficient that is zero.
+
+    Example:
+        >>> from minijax.experimental.jet import ZeroTerm, zero_term
+        >>> isinstance(zero_term, ZeroTerm)
+        True
+    """
 
 
 class ZeroSeries:
-    """Represents Taylor coefficients that are all zero."""
+    """Represents Taylor coefficients that are all zero.
+
+    Example:
+        >>> from minijax.experimental.jet import zero_series, zero_prop
+        >>> zero_prop(lax.sign_p, (3.0,), ([1.0],))[1] is zero_series
+        True
+    """
 
 
 zero_term, zero_series = ZeroTerm(), ZeroSeries()
@@ -33,7 +45,16 @@ call_param_updaters: dict[Primitive, Callable] = {}
 
 
 class JetTracer(Tracer):
-    """Holds a value and its Taylor coefficients of order 1 and above."""
+    """Holds a value and its Taylor coefficients of order 1 and above.
+
+    Example:
+        >>> from minijax.experimental.jet import jet
+        >>> def f(x):
+        ...     print(type(x).__name__, x.primal, x.terms)
+        ...     return x
+        >>> _ = jet(f, (1.0,), ([1.0, 0.0],))
+        JetTracer 1.0 [Array(1., dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True)]
+    """
 
     __slots__ = ("primal", "terms")
 
@@ -52,7 +73,16 @@ class JetTracer(Tracer):
 
 
 class JetTrace(Trace):
-    """Applies `jet_rules` under its parent trace, to series of `order` coefficients."""
+    """Applies `jet_rules` under its parent trace, to series of `order` coefficients.
+
+    Example:
+        >>> from minijax.experimental.jet import jet
+        >>> def f(x):
+        ...     print(type(x._trace).__name__, x._trace.order)
+        ...     return x
+        >>> _ = jet(f, (1.0,), ([1.0, 0.0],))
+        JetTrace 2
+    """
 
     __slots__ = ("tag", "order")
 

@@ -14,18 +14,20 @@ from minijax.hlo import spell
 from minijax.ir.types import ShapedArray
 from minijax.kernels.grid import INDEX, dynamic_grid_dim
 from minijax.kernels.mapping import GridMapping
-from minijax.kernels.memory import is_semaphore
+from minijax.kernels.memory import CoreMemorySpace, is_semaphore
 from minijax.kernels.mosaic import einshape, elementwise, random, shapes, sizes, transfers
 from minijax.kernels.mosaic.references import memory, type_of_memory
 from minijax.kernels.mosaic.walk import Grid, Kernel
 from minijax.kernels.mosaic.windows import attributes, block_type, check_blocks, hidden, write_transforms
-from minijax.kernels.parameters import Tiling
+from minijax.kernels.parameters import CoreType, Tiling
 from minijax.kernels.text import I32
 from minijax.run.programs.kernel_modules import mosaic_bytecode, mosaic_has_communication, mosaic_text
 
 TARGET = "tpu_custom_call"
 _COLORS = {"hbm": 0, "vmem": 1, "smem": 4, "host": 5}
-_VMEM, SEMAPHORES = 1, 2
+_VMEM = 1
+_OF_OPERANDS = 0, 1  # the colors that operands may have
+_SEMAPHORES = {CoreType.TC: 2, CoreType.SC_SCALAR_SUBCORE: 8}
 _RULES = (einshape, elementwise, random, shapes, transfers)  # modules that register rules
 
 _INT32 = np.dtype(np.int32)
@@ -91,7 +93,8 @@ def lower(
         print(f"\nThe kernel jaxpr for pallas_call {where}:\n{jaxpr}")
         print(f"\nThe Mosaic module for pallas_call {where}:\n{text}")
     spaces = [block.result_space for block in mapping.block_mappings_output]
-    config = backend_config(text, params, ins, colors_of(outs, spaces))
+    colors = colors_of(ins, spaces, params["input_output_aliases"], CoreType.TC)
+    config = backend_config(text, params, colors)
     moved = mapping.num_dynamic_grid_bounds
     values = as_arguments(e, operands, ins)
     values = [*_grid_sizes(e, mapping.grid, values[:moved]), *values[moved:]]
@@ -209,11 +212,11 @@ class SparseCores(NamedTuple):
 
 
 def backend_config(
-    text: str, params: Mapping[str, Any], ins: Sequence[Any], colors: list | None, sparse: SparseCores | None = None
+    text: str, params: Mapping[str, Any], colors: Sequence[list | None], sparse: SparseCores | None = None
 ) -> str:
     """The configuration of the call, in which the module is, as JSON with jax's order of keys.
 
-    `colors` are the memory spaces of results, `sparse` is given for kernels of SparseCores.
+    `colors` are the memory spaces of operands and of results, `sparse` is given for kernels of SparseCores.
     """
     options, cost = params["compiler_params"], params["cost_estimate"]
     option = lambda name: getattr(options, name, None)  # noqa: E731
@@ -232,8 +235,8 @@ def backend_config(
         "shape_invariant_numerics": False if numerics is False else None,
         "allow_input_fusion": None if not option("allow_input_fusion") else list(option("allow_input_fusion")),
         "internal_scratch_in_bytes": option("internal_scratch_in_bytes"),
-        "output_memory_space_colors": colors,
-        "input_memory_space_colors": _input_colors(ins),
+        "output_memory_space_colors": colors[1],
+        "input_memory_space_colors": colors[0],
         "disable_bounds_checks": option("disable_bounds_checks") or None,
         "disable_semaphore_checks": option("disable_semaphore_checks") or None,
         "skip_device_barrier": option("skip_device_barrier") or None,
@@ -269,21 +272,37 @@ def _check_collective(collective: int | None, has_barrier: bool, allowed: bool) 
         raise ValueError("collective_id has to be unspecified or None when not using a custom barrier")
 
 
-def colors_of(outs: Sequence[Any], spaces: Sequence[Any], semaphores: int = SEMAPHORES) -> list[dict] | None:
-    """The memory spaces that results of a kernel name; `semaphores` is the number of the one of semaphores."""
-    found = []
-    for i, (aval, space) in enumerate(zip(outs, spaces, strict=True)):
-        color = semaphores if is_semaphore(aval.dtype) else _COLORS.get(str(space))
-        if color is not None:
-            place = {} if len(outs) == 1 else {"shape_index": [i]}
-            found.append({"color": color, **place})
-    return found or None
+def colors_of(
+    ins: Sequence[Any], spaces: Sequence[Any], aliases: Iterable[tuple[int, int]], core: CoreType | None
+) -> tuple[list[dict] | None, list[dict] | None]:
+    """The memory spaces that operands and results of a kernel name, `spaces` those of results.
+
+    An operand and the result that it is aliased to have one. `core` is the kind of the cores, None for several.
+
+    Raises ValueError for different ones of an alias, and for memory that a result cannot be in.
+    """
+    taken = [_color(getattr(a, "memory_space", None), core) for a in ins]
+    given = [_color(space, core) for space in spaces]
+    for i, o in aliases:
+        if None not in (taken[i], given[o]) and taken[i] != given[o]:
+            raise ValueError(f"In/out memory space conflict for alias {i}->{o}: {ins[i]} and {spaces[o]}")
+        taken[i] = given[o] = given[o] if taken[i] is None else taken[i]
+    where = lambda o: {} if len(given) == 1 else {"shape_index": [o]}  # noqa: E731
+    operands = [{"operand_index": i, "color": c} for i, c in enumerate(taken) if c in _OF_OPERANDS]
+    return operands or None, [{"color": c, **where(o)} for o, c in enumerate(given) if c is not None] or None
 
 
-def _input_colors(ins: Sequence[Any]) -> list[dict] | None:
-    """The memory spaces in the types of operands."""
-    spaces = [str(getattr(a, "memory_space", "")) for a in ins]
-    return [{"operand_index": i, "color": _COLORS[s]} for i, s in enumerate(spaces) if s in _COLORS] or None
+def _color(space: Any, core: CoreType | None) -> int | None:
+    """The number of a memory space for XLA. Raises ValueError for one that belongs to other cores."""
+    kind = str(space)
+    if type(space) is CoreMemorySpace:
+        kind, core = str(space.memory_space), space.mesh.core_type
+        if kind == "vmem" and core is not CoreType.TC:
+            raise ValueError(f"Invalid core type for VMEM: {core}. XLA knows the VMEM of TensorCores")
+        kind = kind if kind in ("vmem", "semaphore_mem") else ""
+    if kind == "semaphore_mem" and core not in _SEMAPHORES:
+        raise ValueError(f"Invalid kernel type for semaphore: {core}. Say whose it is by `@ mesh`")
+    return _SEMAPHORES[core] if kind == "semaphore_mem" else _COLORS.get(kind)  # type: ignore[index]
 
 
 def _flag(name: str, value: Any) -> dict[str, Any]:

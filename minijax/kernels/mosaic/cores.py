@@ -7,10 +7,9 @@ from typing import Any
 
 from minijax.hlo import spell
 from minijax.kernels.chips import get_tpu_info, is_tpu_device
-from minijax.kernels.memory import TpuMemorySpace, placed
+from minijax.kernels.memory import placed
 from minijax.kernels.mosaic import subcores
 from minijax.kernels.mosaic.call import (
-    SEMAPHORES,
     SparseCores,
     as_arguments,
     backend_config,
@@ -30,8 +29,6 @@ from minijax.kernels.text import I32
 from minijax.run.programs.kernel_modules import mosaic_text
 
 _RULES = (subcores,)  # modules that register rules
-# The number of the memory of the scalar subcores' semaphores.
-_SEMAPHORES = 8
 
 
 def lower(
@@ -43,7 +40,7 @@ def lower(
     beside others, and ValueError for a device without SparseCores.
     """
     options = params["compiler_params"] or TpuParams()
-    count = _check(params["meshes"], options)
+    count = _check(params["meshes"], params["external_meshes"], options)
     k = Kernel(mesh_around(e), options.needs_layout_passes)
     own_axes: set[Any] = set()
     names = [jaxpr.debug_info.func_name for jaxpr in params["jaxprs"]]
@@ -54,27 +51,32 @@ def lower(
     text = k.module()
     if params["debug"]:
         _print(params["jaxprs"], text)
-    spaces = [getattr(a, "memory_space", None) for a in params["out_avals"]]
-    spaces = [s if isinstance(s, TpuMemorySpace) else None for s in spaces]
-    is_sparse = params["meshes"][0].core_type is not CoreType.TC
-    tiling = Tiling.SPARSE_CORE if options.use_tc_tiling_on_sc is False else Tiling.COMPACT
-    sparse, semaphores = (SparseCores(tiling, count), _SEMAPHORES) if is_sparse else (None, SEMAPHORES)
-    config = backend_config(text, params, ins, colors_of(outs, spaces, semaphores), sparse)
-    rest = dict(
-        aliases=dict(params["input_output_aliases"].items),
-        frontend=metadata(params["metadata"], params["jaxprs"], own_axes),
+    kinds = {mesh.core_type: None for mesh in params["meshes"]}
+    aliases = dict(params["input_output_aliases"].items)
+    colors = colors_of(
+        ins,
+        [a.memory_space for a in params["out_avals"]],
+        aliases.items(),
+        next(iter(kinds)) if len(kinds) == 1 else None,
     )
+    tiling = Tiling.SPARSE_CORE if options.use_tc_tiling_on_sc is False else Tiling.COMPACT
+    config = backend_config(text, params, colors, None if CoreType.TC in kinds else SparseCores(tiling, count))
+    rest = dict(aliases=aliases, frontend=metadata(params["metadata"], params["jaxprs"], own_axes))
     name = function_name(params["name"] or "_".join(names))
     return emit(e, name, config, as_arguments(e, operands, ins), outs, options, rest)
 
 
-def _check(meshes: Sequence[Any], options: TpuParams) -> int:
+def _check(meshes: Sequence[Any], others: Sequence[Any], options: TpuParams) -> int:
     """The number of SparseCores of meshes. Raises ValueError and NotImplementedError as `lower`."""
     if options.dimension_semantics is not None:
-        raise ValueError("pl.kernel: meshes say how their axes run; leave out dimension_semantics of compiler_params")
+        raise ValueError(
+            "pl.kernel: mpmd_map does not support dimension_semantics= in compiler_params=: meshes say how axes run"
+        )
     if any(mesh.core_type is CoreType.TC for mesh in meshes):
-        if len(meshes) > 1:
-            raise NotImplementedError(f"pl.kernel: kernels of TensorCores are not compiled with others, got {meshes}")
+        if any(mesh.core_type is not CoreType.TC for mesh in (*meshes, *others)):
+            raise NotImplementedError(
+                f"pl.kernel: mpmd_map does not support TC kernels yet beside others, got {[*meshes, *others]}"
+            )
         check_tiling(options, "pl.kernel")
         return 1
     if not is_tpu_device():

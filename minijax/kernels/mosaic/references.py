@@ -8,13 +8,12 @@ import numpy as np
 from minijax.base import dtypes
 from minijax.base.dtypes import KeyType
 from minijax.composed.ref_views import Bitcast, Reshaped
-from minijax.composed.refs import TransformedRef
+from minijax.composed.refs import TransformedRef, with_operands
 from minijax.indexing.language import Index, Slot, Span, Stretch, Window
 from minijax.ir.refs import AbstractRef
-from minijax.kernels.memory import MemorySpace, TpuMemorySpace
+from minijax.kernels.memory import CoreMemorySpace, MemorySpace, TpuMemorySpace, of_core
 from minijax.kernels.mosaic.verbs import Key, Memory, Value, ints, memref, vector
 from minijax.kernels.mosaic.walk import Kernel, Site, rule, unchanged
-from minijax.kernels.operations.base import with_operands
 from minijax.kernels.operations.helpers import enable_poison_buffers
 from minijax.kernels.parameters import CoreType
 from minijax.kernels.text import Region, Type, element_of
@@ -33,6 +32,8 @@ def element_of_memory(dtype: Any) -> str:
 
 def space_of(memory_space: Any) -> str:
     """The name of a memory space in Mosaic; blocks are in VMEM unless their spec says otherwise."""
+    if type(memory_space) is CoreMemorySpace:
+        return f"{memory_space.memory_space}, {memory_space.mesh.core_type}"
     name = "default" if memory_space is None else str(memory_space)
     return "vmem" if name == "default" else name
 
@@ -40,7 +41,7 @@ def space_of(memory_space: Any) -> str:
 def on_core(aval: Any, core: CoreType) -> Any:
     """The type of a reference whose memory space is known on subcores, which have defaults of their own."""
     if core is CoreType.TC or aval.memory_space not in (None, MemorySpace.DEFAULT):
-        return aval
+        return of_core(aval, core)
     if aval.memory_space is None:
         return AbstractRef(aval.inner_aval, TpuMemorySpace.HBM)
     is_vector = core is CoreType.SC_VECTOR_SUBCORE

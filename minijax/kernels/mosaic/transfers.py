@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minijax.kernels.memory import CoreMemorySpace
 from minijax.kernels.mosaic.references import located, with_constants
 from minijax.kernels.mosaic.streams import stream_of
 from minijax.kernels.mosaic.verbs import Memory, Value, memref
@@ -40,20 +41,58 @@ def _as_value(k: Kernel, x: Any) -> Value:
     return x if isinstance(x, Value) else k.i32(int(x))
 
 
-def _destination(k: Kernel, device: Any, kind: Any) -> tuple[Value | None, Value | None]:
-    """The numbers of a device, which is given as such or by its coordinates, and of its core; None for this one."""
-    if device is None:
-        return None, None
+class _Destination(NamedTuple):
+    """The numbers of a device, of its core and of its subcore; None for this one."""
+
+    device: Value | None = None
+    core: Value | None = None
+    subcore: Value | None = None
+
+
+def _destination(k: Kernel, device: Any, kind: Any, semaphore: Any = None) -> _Destination:
+    """Where a signal or a copy goes: a device, which is given as such or by its coordinates, and one of its cores.
+
+    The type of the semaphore tells to which kind of cores it belongs.
+    """
+    space = getattr(getattr(semaphore, "ref", semaphore), "memory_space", None)
+    mesh = space.mesh if type(space) is CoreMemorySpace and space.mesh.core_type is not k.core else None
+    if device is None and mesh is None:
+        return _Destination()
     if getattr(kind, "value", kind) == "logical" or getattr(kind, "name", "") == "LOGICAL":
-        return _as_value(k, device), None
-    core = None
-    if isinstance(device, Mapping):
-        if own := [n for n in device if n in k.grid.names]:
-            if k.core is not CoreType.TC:
-                raise NotImplementedError(f"device_id names other subcores by {own}; subcores signal and copy to none")
-            core = _as_value(k, device[own[0]])
-        device = {n: device[n] for n in device if n not in own}
-    return (None if core is not None and not device else _number(k, device)), core
+        number, places = (None if device is None else _as_value(k, device)), {}
+    else:
+        number, places = _place(k, device, () if mesh is None else mesh.axis_names)
+    if mesh is None:
+        if places and k.core is not CoreType.TC:
+            raise NotImplementedError(
+                f"device_id names other subcores by {list(places)}; subcores signal and copy to none of their kind"
+            )
+        return _Destination(number, *places.values())
+    if missing := [n for n in mesh.axis_names if n not in places and n not in k.grid.names]:
+        raise ValueError(
+            f"When addressing {mesh.core_type} from {k.core} the following axes are missing from the mesh: {missing}. "
+            f"Name them in device_id, which has {list(places)}; the kernel's own are {list(k.grid.names)}"
+        )
+    return _Destination(number, *_of_cores(k, mesh, places))
+
+
+def _place(k: Kernel, device: Any, axes: Sequence[Any]) -> tuple[Value | None, dict[Any, Value]]:
+    """The number of a device, and the numbers of the core on the axes of cores that `device` names."""
+    if not isinstance(device, Mapping):
+        return (None if device is None else _number(k, device)), {}
+    own = {n: _as_value(k, x) for n, x in device.items() if n in axes or n in k.grid.names}
+    rest = {n: x for n, x in device.items() if n not in own}
+    if other := [n for n in own if axes and n not in axes]:
+        raise ValueError(f"Unrecognized axes in device_id: {other}. The semaphore's cores have the axes {list(axes)}")
+    return (None if own and not rest else _number(k, rest)), own
+
+
+def _of_cores(k: Kernel, mesh: Any, places: Mapping[Any, Value]) -> list[Value | None]:
+    """The numbers on the axes of a mesh of other cores; those of this core on the axes that `places` leaves out."""
+    is_far = mesh.core_type is CoreType.SC_VECTOR_SUBCORE or k.core is CoreType.SC_VECTOR_SUBCORE
+    is_filled = is_far and mesh.core_type is not CoreType.TC
+    own = lambda n: k.grid.ids[list(k.grid.names).index(n)] if is_filled and n in k.grid.names else None  # noqa: E731
+    return [places[n] if n in places else own(n) for n in mesh.axis_names]
 
 
 def _number(k: Kernel, device: Any) -> Value | None:
@@ -105,14 +144,14 @@ def _constants(k: Kernel, x: Any, aval: Any) -> Any:
 
 @rule("semaphore_signal", arguments=of_tree)
 def _signal(
-    k: Kernel, site: Site, sem: Any, count: Value, device: Any, core: Any, *, device_id_type: Any, **_: Any
+    k: Kernel, site: Site, sem: Any, count: Value, device: Any, core: Any, *, device_id_type: Any, args_tree: Any
 ) -> None:
     sem = located(k, sem)
-    number, own_core = _destination(k, device, device_id_type)
-    if core is not None and own_core is not None:
+    place = _destination(k, device, device_id_type, args_tree.unflatten(site.ins)[0])
+    if core is not None and place.core is not None:
         raise ValueError("semaphore_signal: device_id names a core; leave out core_index")
-    core = own_core if core is None else core
-    k.grouped("tpu.sem_signal", [[sem.value], [count], [number], [core], []])
+    core = place.core if core is None else core
+    k.grouped("tpu.sem_signal", [[sem.value], [count], [place.device], [core], [place.subcore]])
 
 
 def _of_wait(k: Kernel, site: Site, operands: Sequence[Any], params: Mapping[str, Any]) -> list[Any]:
@@ -143,7 +182,7 @@ def _barrier(k: Kernel, site: Site, **_: Any) -> Memory:
 
 @rule("dma_start", arguments=of_tree)
 def _dma_start(
-    k: Kernel, site: Site, *refs: Any, device_id_type: Any, priority: int = 0, add: bool = False, **_: Any
+    k: Kernel, site: Site, *refs: Any, device_id_type: Any, tree: Any, priority: int = 0, add: bool = False
 ) -> None:
     source, target, semaphore, sent, device = refs
     if k.core is not CoreType.TC:
@@ -154,14 +193,14 @@ def _dma_start(
         raise NotImplementedError("DMA with add=True is not supported.")
     elif _is_flags(source) or _is_flags(target):
         raise NotImplementedError("DMAs with bool dtypes are not supported.")
-    number, core = _destination(k, device, device_id_type)
+    place = _destination(k, device, device_id_type, tree.unflatten(site.ins)[2])
     attributes = dict(priority=f"{priority} : i32", strict_ordering="false")
 
     def write(source, target, semaphore, sent):
         sent = None if sent is None else located(k, sent)
         semaphore, target, source = (located(k, x) for x in (semaphore, target, source))
         refs = [[None if x is None else x.value] for x in (source, sent, target, semaphore)]
-        k.grouped("tpu.enqueue_dma", [*refs, [number], [core], []], **attributes)
+        k.grouped("tpu.enqueue_dma", [*refs, *[[x] for x in place]], **attributes)
 
     _for_each_choice(k, [source, target, semaphore, sent], write)
 
@@ -212,7 +251,7 @@ def _dma_wait(
         _check_local(device)
         return stream.wait(k, semaphore)
     zero = k.i32(0) if insert_dummy_device else None
-    number, core = (zero, zero) if insert_dummy_device else _destination(k, device, device_id_type)
+    number, core, _ = (zero, zero, None) if insert_dummy_device else _destination(k, device, device_id_type)
 
     def write(*refs):
         semaphore, target, source = ([located(k, x).value] for x in reversed(refs))

@@ -22,7 +22,12 @@ _RULE = "The Pallas TPU lowering currently "
 
 
 class LoweringException(Exception):
-    """Is raised for a window that Mosaic does not have."""
+    """Is raised for a window that Mosaic does not have.
+
+    Example:
+        >>> issubclass(pltpu.LoweringException, Exception)
+        True
+    """
 
 
 def check_blocks(mapping: GridMapping, where: str) -> None:

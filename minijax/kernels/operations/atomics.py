@@ -91,7 +91,7 @@ atomic_rmw_p, atomic_cas_p = AtomicRmw(), AtomicCas()
 def _atomic(kind: AtomicOpType, ref: Any, idx: Any, val: Any, mask: Any) -> Any:
     """Binds the operation. Raises ValueError for a dtype that it does not have, or a value or mask of another shape."""
     name = f"atomic_{kind.value}"
-    view = ref if idx == () else RefIndexer(ref)[idx]
+    view = ref if isinstance(idx, tuple) and not idx else RefIndexer(ref)[idx]
     aval = type_of(view)
     if aval.dtype in (np.float16,) and kind is not AtomicOpType.ADD:
         raise ValueError(f"`{name}` does not support f16.")
@@ -103,7 +103,9 @@ def _atomic(kind: AtomicOpType, ref: Any, idx: Any, val: Any, mask: Any) -> Any:
     if typeof(value).dtype != aval.dtype:
         raise ValueError(f"Invalid dtype for `{name}`. Ref dtype: {aval.dtype}. Value dtype: {typeof(value).dtype}. ")
     if typeof(value).shape != aval.shape:
-        value = broadcast_to(value, aval.shape)
+        raise ValueError(
+            f"{name}: Invalid shape for `swap`. Ref shape: {aval.shape}. Value shape: {typeof(value).shape}."
+        )
     mask = fitting("mask", mask, aval, name)
     return atomic_rmw_p.call(view, value, mask, atomic_type=kind)[0]
 

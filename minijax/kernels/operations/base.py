@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from minijax.base import tree
@@ -16,12 +16,11 @@ from minijax.composed.refs import (
     view_text,
     write,
 )
-from minijax.indexing.language import Index, Listed, Slot, Stretch, of_operands
 from minijax.ir.jaxpr import JaxprEqn
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import AbstractRef, Ref
 from minijax.ir.rules import no_rule
-from minijax.ir.types import ShapedArray, Zero, typeof
+from minijax.ir.types import ShapedArray, Zero, is_value, typeof
 from minijax.kernels.operations.selection import SelectedRef
 from minijax.primitives.elementwise import eq, select_n
 from minijax.primitives.families import scalar_like
@@ -110,41 +109,26 @@ def view_of_tangent(view: Any, tangent: Any) -> Any:
     return TransformedRef(ref, path, arrays) if path else ref
 
 
-def with_operands(view: TransformedRef, number: Callable, operand: Callable = lambda x: x) -> TransformedRef:
-    """The view with static positions as operands, which `number` makes; `operand` converts the others.
-
-    Both are called in the order of the index.
-    """
-    arrays: list = []
-    path = [
-        step._replace(entries=tuple([_placed(e, view._arrays, arrays, number, operand) for e in step.entries]))
-        if type(step) is Index
-        else step
-        for step in view._path
-    ]
-    return TransformedRef(view.ref, tuple(path), arrays)
-
-
-def _placed(e: Any, given: Sequence, arrays: list, number: Callable, operand: Callable) -> Any:
-    """An entry of an index, whose operands are added to `arrays`."""
-    place = len(arrays)
-    if isinstance(e, int):
-        arrays.append(number(e))
-        return Slot(place, (), True)
-    if not of_operands(e):
-        return e
-    own = given[e.place : e.place + 1 + (e.count if type(e) is Listed else type(e) is Stretch and e.start is None)]
-    if type(e) is Listed:
-        listed = with_operands(TransformedRef(own[0], e.path, own[1:]), number, operand)
-        arrays += [listed.ref, *listed._arrays]
-        return e._replace(place=place, path=listed._path, count=len(listed._arrays))
-    arrays += map(operand, own)
-    return e._replace(place=place)
-
-
 def is_view(x: Any) -> bool:
     """Returns whether this is a view of a reference."""
     return type(x) in (TransformedRef, SelectedRef)
+
+
+def is_reference(x: Any) -> bool:
+    """Returns whether this is a reference or a view of one."""
+    return is_view(x) or isinstance(x, Ref)
+
+
+def check_reference(x: Any, message: str, primitive: str) -> None:
+    """Raises ValueError with a message unless `x` is a reference or a view, TypeError for what JAX has no type of."""
+    if is_reference(x):
+        return
+    if all(map(is_value, tree.tree_leaves(x))):
+        raise ValueError(message)
+    raise TypeError(
+        f"Error interpreting argument to {primitive} as a JAX value. The problematic value is of type {type(x)}. "
+        f"{message}"
+    )
 
 
 def value_of(view: Any) -> Any:

@@ -12,14 +12,13 @@ import numpy as np
 from minijax.base import tree
 from minijax.composed.refs import TransformedRef, parts_of
 from minijax.indexing.language import Index, Listed, Stretch, Window, keeps_axis
-from minijax.ir import state
 from minijax.ir.refs import Ref
-from minijax.ir.trace import DynamicJaxprTracer, JaxprTrace
 from minijax.kernels.memory import SemaphoreType, is_semaphore
-from minijax.kernels.operations.base import KernelOperation, is_view, store, text_of, type_of, value_of, with_operands
+from minijax.kernels.operations.base import KernelOperation, check_reference, is_view, store, text_of, type_of, value_of
 from minijax.kernels.operations.scoped import run_scoped
 from minijax.kernels.operations.selection import SelectedRef
-from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType
+from minijax.kernels.operations.semaphores import COUNTER, DeviceIdType, check_device_ids
+from minijax.kernels.operations.trees import printed, printed_argument
 from minijax.primitives.convert import convert
 from minijax.primitives.counting import broadcasted_iota
 from minijax.primitives.elementwise import add, bitwise_and, clamp, lt, mul, select_n, sub
@@ -49,10 +48,18 @@ class DmaStart(KernelOperation):
         _count(self, dst_sem, dst, 1)
         return []
 
+    def as_printed(self, eqn):
+        args = self.arguments(eqn.invars, eqn.params)
+        if args[-1] is None:
+            return eqn
+        found = list(map(printed_argument, args))
+        text = ", ".join([text for _, text in found])
+        return printed(eqn, [x for leaves, _ in found for x in leaves], tree=f"PyTreeDef(({text}))")
+
     def show_eqn(self, eqn, name):
-        src, dst, dst_sem, src_sem, device = self.arguments(eqn.invars, eqn.params)
-        if device is not None:
+        if isinstance(eqn.params["tree"], str):
             return None
+        src, dst, dst_sem, *_ = self.arguments(eqn.invars, eqn.params)
         how = f"p{eqn.params['priority']}{', add' * eqn.params['add']}"
         return f"dma_start({how}) {text_of(src, name)} -> {text_of(dst, name)} {text_of(dst_sem, name)}"
 
@@ -186,6 +193,9 @@ class AsyncCopyDescriptor:
 
     def start(self, priority: int = 0, *, add: bool = False) -> None:
         """Starts the copy; with `add`, the elements are added to those of the destination."""
+        if priority < 0:
+            raise ValueError(f"DMA start priority must be non-negative: {priority}")
+        self._check()
         _check_copy(self.src_ref, self.dst_ref)
         dma_start_p.call(
             self.src_ref,
@@ -197,6 +207,19 @@ class AsyncCopyDescriptor:
             add=add,
             device_id_type=self.device_id_type,
         )
+
+    def _check(self) -> None:
+        """Raises ValueError for what is not a reference, a device without a semaphore here, and another device's id."""
+        for x in (self.src_ref, self.dst_ref, self.dst_sem):
+            check_reference(x, "DMA source/destination/semaphore arguments must be Refs.", "dma_start")
+        if (self.src_sem is None) != (self.device_id is None):
+            raise ValueError("Either both or neither `src_sem` and `device_id` can be set.")
+        if self.src_sem is not None:
+            check_reference(self.src_sem, "DMA source semaphore must be a Ref.", "dma_start")
+        for sem in (self.dst_sem, self.src_sem):
+            if sem is not None and type_of(sem).shape:
+                raise ValueError(f"Cannot signal on a non-()-shaped semaphore: {type_of(sem).shape}")
+        check_device_ids(self.device_id)
 
     def wait(self) -> None:
         """Waits until the copy has ended; for one to another device, until both have."""
@@ -215,6 +238,7 @@ class AsyncCopyDescriptor:
         self._wait(self.src_ref, self.dst_ref, self.dst_sem, self.src_sem)
 
     def _wait(self, src: Any, dst: Any, sem: Any, other_sem: Any, is_sent: bool = False) -> None:
+        check_reference(sem, "Expected the destination semaphore to be a reference", "dma_wait")
         if type_of(sem).dtype != SemaphoreType.DMA.dtype:
             kind = "regular semaphore" if is_semaphore(type_of(sem).dtype) else f"reference to {type_of(sem)}"
             raise ValueError(f"dma_wait requires a DMA semaphore, but got a {kind}. Use pl.semaphore_wait() instead.")
@@ -308,6 +332,17 @@ def make_async_remote_copy(
 
     Returns:
       A copy with the methods `start`, `wait`, `wait_send` and `wait_recv`.
+
+    Example:
+        >>> def kernel(x, o, sent, received):
+        ...     copy = pltpu.make_async_remote_copy(x, o, sent, received, 0, pl.DeviceIdType.LOGICAL)
+        ...     copy.start()
+        ...     copy.wait()
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> f = pl.pallas_call(kernel, out, in_specs=[anywhere], out_specs=anywhere,
+        ...                    scratch_shapes=[pltpu.SemaphoreType.DMA] * 2, interpret=pltpu.InterpretParams())
+        >>> print(f(jnp.array([1, 2])))
+        [1 2]
     """
     return AsyncCopyDescriptor(src_ref, dst_ref, recv_sem, send_sem, device_id, device_id_type)
 
@@ -320,7 +355,17 @@ def async_remote_copy(
     device_id: Any,
     device_id_type: DeviceIdType = DeviceIdType.MESH,
 ) -> AsyncCopyDescriptor:
-    """Starts a copy to another device. Arguments and result: as `pltpu.make_async_remote_copy`."""
+    """Starts a copy to another device. Arguments and result: as `pltpu.make_async_remote_copy`.
+
+    Example:
+        >>> def kernel(x, o, sent, received):
+        ...     pltpu.async_remote_copy(x, o, sent, received, 0, pl.DeviceIdType.LOGICAL).wait()
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> f = pl.pallas_call(kernel, out, in_specs=[anywhere], out_specs=anywhere,
+        ...                    scratch_shapes=[pltpu.SemaphoreType.DMA] * 2, interpret=pltpu.InterpretParams())
+        >>> print(f(jnp.array([1, 2])))
+        [1 2]
+    """
     copy = make_async_remote_copy(src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type)
     copy.start()
     return copy
@@ -332,14 +377,6 @@ def run_together(copies: Sequence[AsyncCopyDescriptor], add: bool = False) -> No
         copy.start(add=add)
     for copy in copies:
         copy.wait()
-
-
-def _captured(view: Any) -> Any:
-    """The view, whose numbers an inner trace captures, since jax makes them values where the view is made."""
-    trace = state.current_trace()
-    if type(view) is not TransformedRef or type(trace) is not JaxprTrace:
-        return view
-    return with_operands(view, lambda n: DynamicJaxprTracer(trace, trace.atom(np.int32(n)), None))
 
 
 def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
@@ -356,7 +393,7 @@ def sync_copy(src_ref: Any, dst_ref: Any, *, add: bool = False) -> None:
         >>> f(jnp.array([1, 2]))
         Array([1, 2], dtype=int32)
     """
-    sources, targets = (list(map(_captured, tree.tree_leaves(x, is_view))) for x in (src_ref, dst_ref))
+    sources, targets = (tree.tree_leaves(x, is_view) for x in (src_ref, dst_ref))
 
     def copy(sem):
         run_together([make_async_copy(s, d, sem) for s, d in zip(sources, targets, strict=True)], add)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from minijax.api.checkify_errors import check
-from minijax.base import config, tree
+from minijax.base import config, dtypes, tree
 from minijax.base.symbolic.dimension import SymbolicDim
 from minijax.composed.callbacks.debugging import debug_print as print_values
 from minijax.composed.refs import new_ref
 from minijax.higher.cond import cond
 from minijax.higher.fori_loop import fori_loop
+from minijax.ir.types import is_value, typeof
 from minijax.kernels.memory import MemoryRef
 from minijax.numpy.creation import asarray
 from minijax.primitives.counting import empty as empty_array
@@ -79,6 +80,9 @@ def loop(
 
     def decorate(f):
         (first, end, stride), zero = (lower, upper, step), 0
+        for n in (lower, upper, step):
+            if not is_value(n) or not dtypes.issubdtype(typeof(n).dtype, np.integer):
+                raise TypeError(f"loop: lower, upper and step arguments must be integers, got {n!r}")
         if not all(isinstance(n, int) for n in (lower, upper, step)):
             first, end, stride = (asarray(n, np.int32) for n in (lower, upper, step))
             zero = np.int32(0)
@@ -161,6 +165,8 @@ def dslice(start: Any, size: Any = None, stride: int | None = None) -> Any:
         return slice(None)
     if stride is None:
         stride = 1
+    if not isinstance(stride, int | np.integer):
+        raise ValueError(f"Non-static stride in `dslice`: got {stride!r}, which must be an integer")
     if size is None:
         if not isinstance(start, int):
             raise TypeError("Size must be an integer if only one argument is given: it is the size of the slice")
@@ -204,6 +210,8 @@ def empty_ref_like(x: Any) -> Any:
     """
 
     def like(leaf):
+        if not hasattr(leaf, "shape"):
+            raise ValueError(f"empty_ref_like does not support {type(leaf)}")
         space = leaf.memory_space if isinstance(leaf, MemoryRef) else None
         return new_ref(empty(leaf.shape, leaf.dtype), memory_space=space)
 
@@ -249,6 +257,18 @@ def debug_checks_enabled() -> bool:
 
 
 def debug_check(condition: Any, message: str) -> None:
-    """Checks a condition in kernels, as `checkify.debug_check` does, if `pl.enable_debug_checks` is set."""
+    """Checks a condition in kernels, as `checkify.debug_check` does, if `pl.enable_debug_checks` is set.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     pl.debug_check(x[0] > 0, 'x is not positive')
+        ...     o[...] = x[...]
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32))
+        >>> with pl.enable_debug_checks(True):
+        ...     print('check' in str(jax.make_jaxpr(f)(jnp.array([-1, 2]))))
+        True
+    """
+    if np.ndim(condition) or not is_value(condition) or typeof(condition).dtype != np.bool_:
+        raise TypeError(f"debug_check takes a scalar pred as argument, got {condition}")
     if enable_debug_checks.value:
         check(condition, message, debug=True)

@@ -84,7 +84,14 @@ def _stateful(draw: Callable, summary: str) -> Callable:
     function.__name__ = function.__qualname__ = f"stateful_{draw.__name__}"
     function.__doc__ = (
         f"Returns {summary}, by the core's generator, which `pltpu.prng_seed` seeds.\n\n"
-        f"    The arguments are those of `jax.random.{draw.__name__}` without the key."
+        f"    The arguments are those of `jax.random.{draw.__name__}` without the key.\n\n"
+        "    Example:\n"
+        "        >>> def kernel(o):\n"
+        "        ...     pltpu.prng_seed(0)\n"
+        f"        ...     o[...] = pltpu.stateful_{draw.__name__}(shape=(8, 128)).astype(jnp.float32)\n"
+        "        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 128), jnp.float32))\n"
+        "        >>> jax.eval_shape(f).shape\n"
+        "        (8, 128)"
     )
     return function
 
@@ -116,6 +123,13 @@ def sample_block(
       total_size: shape of the whole array.
       block_index: number of the block on each axis, by default those of the kernel's step.
       **kwargs: arguments of `sampler_fn` by name.
+
+    Example:
+        >>> key = jax.random.key(0)
+        >>> whole = pltpu.sample_block(jax.random.normal, key, (4, 4), (2, 2), (4, 4), (0, 0))
+        >>> part = pltpu.sample_block(jax.random.normal, key, (2, 2), (2, 2), (4, 4), (1, 0))
+        >>> print((whole[2:, :2] == part).all())
+        True
     """
     if len(block_size) != len(tile_size):
         raise ValueError(f"block_size ({len(block_size)}) and tile_size ({len(tile_size)}) must have the same length.")

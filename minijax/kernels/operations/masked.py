@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from minijax.base import dtypes
+from minijax.base import dtypes, tree
 from minijax.composed.refs import parts_of, write
 from minijax.indexing.language import Index, Slot, Span, Window
 from minijax.ir.types import Zero, typeof
 from minijax.kernels.operations.base import (
     KernelOperation,
+    check_reference,
     store as store_view,
     text_of,
     type_of,
@@ -24,7 +25,7 @@ from minijax.numpy.shaping import broadcast_to
 from minijax.primitives.convert import convert
 from minijax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice
 from minijax.primitives.elementwise import select
-from minijax.primitives.moving import as_array_or_constant, broadcast_to_shape, reshape
+from minijax.primitives.moving import as_array_or_constant, reshape
 from minijax.primitives.structural import pad, slice as lax_slice
 from minijax.primitives.zeros import instantiate
 from minijax.transforms.discharge import mixed_error
@@ -178,15 +179,23 @@ def load(
         >>> print(pl.pallas_call(kernel, jax.ShapeDtypeStruct((4,), jnp.int32), interpret=True)(jnp.arange(4)))
         [ 0  1  2 -1]
     """
-    aval = type_of(ref)
+    aval = _type_of_target("load", ref)
     mask, other = fitting("mask", mask, aval, "load"), fitting("other", other, aval, "load")
     how = dict(cache_modifier=cache_modifier, eviction_policy=eviction_policy, is_volatile=volatile)
     return masked_load_p.call(ref, mask, other, **how)[0]
 
 
+def _type_of_target(name: str, ref: Any) -> Any:
+    """The type of what a reference or a view shows. Raises ValueError for another thing."""
+    if not tree.tree_leaves(ref):
+        raise TypeError(f"{name}: Argument {str(ref)!r} of type {str(type(ref))!r} is not a valid JAX type")
+    check_reference(ref, f"Can only call `{name}` on a `Ref`: {ref}.", name)
+    return type_of(ref)
+
+
 def swap(ref: Any, value: Any, mask: Any, eviction_policy: str | None, name: str) -> Any:
     """Writes a value where a mask is true, and returns the old one."""
-    aval = type_of(ref)
+    aval = _type_of_target(name, ref)
     value = as_array_or_constant(value)
     have = typeof(value)
     if have.dtype != aval.dtype:
@@ -194,12 +203,10 @@ def swap(ref: Any, value: Any, mask: Any, eviction_policy: str | None, name: str
             raise ValueError(f"Invalid dtype for `swap`. Ref dtype: {aval.dtype}. Value dtype: {have.dtype}. ")
         value = convert(value, aval.dtype)
     if have.shape != aval.shape:
-        if have.shape:
-            raise ValueError(
-                f"Invalid shape for `swap`. Ref shape: {ref.shape}. Expected shape: {aval.shape}. Value shape: "
-                f"{have.shape}."
-            )
-        value = broadcast_to_shape(value, aval.shape)
+        raise ValueError(
+            f"Invalid shape for `swap`. Ref shape: {ref.shape}. Expected shape: {aval.shape}. Value shape: "
+            f"{have.shape}."
+        )
     mask = fitting("mask", mask, aval, name)
     return masked_swap_p.call(ref, value, mask, eviction_policy=eviction_policy)[0]
 

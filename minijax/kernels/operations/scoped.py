@@ -141,6 +141,14 @@ def get_global(what: Any) -> Any:
     Kernels with such memory are traced, but neither interpreted nor compiled: only Mosaic has it, for GPUs.
 
     See also: `pl.run_scoped`.
+
+    Example:
+        >>> def kernel(o):
+        ...     counter = pl.get_global(pltpu.SemaphoreType.REGULAR)
+        ...     pl.semaphore_signal(counter)
+        >>> traced = jax.jit(pl.pallas_call(kernel, jax.ShapeDtypeStruct((1,), jnp.int32))).trace()
+        >>> 'get_global' in str(traced.jaxpr)
+        True
     """
     if state.thread.trace is None:
         raise _no_memory()

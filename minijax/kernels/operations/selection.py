@@ -51,6 +51,14 @@ def select_ref(idx: Any, *refs: Any) -> SelectedRef:
     Args:
       idx: integer scalar.
       *refs: references, or views, of one shape and dtype.
+
+    Example:
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((2,), jnp.int32)
+        >>> def kernel(x, y, o):
+        ...     pltpu.sync_copy(pl.select_ref(pl.program_id(0), x, y), o)
+        >>> f = pl.pallas_call(kernel, out, grid=(2,), in_specs=[anywhere] * 2, out_specs=anywhere, interpret=True)
+        >>> f(jnp.array([1, 2]), jnp.array([3, 4]))
+        Array([3, 4], dtype=int32)
     """
     if len(refs) < 2:
         raise ValueError("At least two refs are required for pl.select_ref.")

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import tree
 from minijax.ir.primitive import Primitive
 from minijax.ir.refs import AbstractRef
-from minijax.ir.types import ShapedArray
+from minijax.ir.types import ShapedArray, is_value, typeof
 from minijax.kernels.grid import INDEX
 from minijax.kernels.memory import SemaphoreType, TpuMemorySpace, is_semaphore
-from minijax.kernels.operations.base import KernelOperation, store, text_of, type_of, value_of
+from minijax.kernels.operations.base import KernelOperation, check_reference, store, text_of, type_of, value_of
 from minijax.kernels.operations.trees import printed, printed_view
 from minijax.primitives.convert import convert
 from minijax.primitives.elementwise import add, sub
@@ -99,12 +100,20 @@ get_barrier_semaphore_p = GetBarrierSemaphore()
 
 def _checked(verb: str, view: Any) -> Any:
     """Raises ValueError for what is not one semaphore."""
+    check_reference(view, f"Cannot {verb} on a non-semaphore Ref: {view}", f"semaphore_{verb}")
     aval = type_of(view)
     if aval.shape:
         raise ValueError(f"Cannot {verb} on a non-()-shaped semaphore: {aval.shape}")
     if not is_semaphore(aval.dtype):
         raise ValueError(f"Must {verb} a semaphore, not a reference to {aval.str_short()}")
     return aval
+
+
+def check_device_ids(device_id: Any) -> None:
+    """Raises ValueError for a number of a device that is not an int32."""
+    for x in tree.tree_leaves(device_id):
+        if is_value(x) and typeof(x).dtype != np.int32:
+            raise ValueError(f"`device_id`s must be an int32 value, but got {typeof(x).dtype}")
 
 
 def _count(x: Any) -> Any:
@@ -163,6 +172,7 @@ def semaphore_signal(
         Array([0], dtype=int32)
     """
     _checked("signal", sem_or_view)
+    check_device_ids(device_id)
     semaphore_signal_p.call(sem_or_view, _count(inc), device_id, core_index, device_id_type=device_id_type)
 
 
@@ -197,5 +207,15 @@ def get_barrier_semaphore() -> Any:
     """Returns a reference to the semaphore that all devices which run the kernel share.
 
     The kernel must have a `collective_id` among its compiler's parameters.
+
+    Example:
+        >>> def kernel(o):
+        ...     pl.semaphore_signal(pltpu.get_barrier_semaphore())
+        ...     pl.semaphore_wait(pltpu.get_barrier_semaphore())
+        ...     o[0] = 1
+        >>> out, memory = jax.ShapeDtypeStruct((1,), jnp.int32), pl.BlockSpec(memory_space=pltpu.SMEM)
+        >>> options = dict(compiler_params=pltpu.CompilerParams(collective_id=0), interpret=pltpu.InterpretParams())
+        >>> print(pl.pallas_call(kernel, out, out_specs=memory, **options)())
+        [1]
     """
     return get_barrier_semaphore_p.bind()

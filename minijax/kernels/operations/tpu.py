@@ -167,6 +167,15 @@ def unpack_elementwise(x: Any, *, index: int, packed_dtype: Any, unpacked_dtype:
       index: number of the array.
       packed_dtype: dtype in which it was packed.
       unpacked_dtype: dtype of the result.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     packed = pltpu.pack_elementwise([x[...], 2 * x[...]], packed_dtype=jnp.bfloat16)
+        ...     kinds = dict(packed_dtype=jnp.bfloat16, unpacked_dtype=jnp.float32)
+        ...     o[...] = pltpu.unpack_elementwise(packed, index=1, **kinds)
+        >>> out = jax.ShapeDtypeStruct((8, 128), jnp.float32)
+        >>> print(jax.eval_shape(pl.pallas_call(kernel, out), out))
+        ShapeDtypeStruct(shape=(8, 128), dtype=float32)
     """
     return unpack_elementwise_p.bind(x, index=index, packed_dtype=packed_dtype, unpacked_dtype=unpacked_dtype)
 
@@ -186,22 +195,64 @@ def trace_value(label: str, value: Any) -> None:
 
 
 def touch(ref: Any) -> None:
-    """Keeps a reference alive up to here."""
+    """Keeps a reference alive up to here.
+
+    Example:
+        >>> def kernel(x, o):
+        ...     o[...] = x[...]
+        ...     pltpu.touch(x)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.int32), interpret=pltpu.InterpretParams())
+        >>> print(f(jnp.array([1, 2])))
+        [1 2]
+    """
     touch_p.bind(getattr(ref, "ref", ref))
 
 
 def matmul_push_rhs(rhs: Any, staging_register: int, mxu_index: int, *, transpose: bool = False) -> None:
-    """Loads the right side of a product into a register of a matrix unit."""
+    """Loads the right side of a product into a register of a matrix unit.
+
+    Example:
+        >>> def kernel(x, y, o):
+        ...     pltpu.matmul_push_rhs(y[...], 0, 0)
+        ...     pltpu.matmul_acc_lhs(0, x[...], 0, load_staged_rhs=0)
+        ...     o[...] = pltpu.matmul_pop(0, (8, 256), jnp.float32, 0)
+        >>> x, y = jnp.ones((8, 256), jnp.bfloat16), jnp.ones((256, 256), jnp.bfloat16)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 256), jnp.float32))
+        >>> 'matmul_push_rhs' in str(jax.make_jaxpr(f)(x, y))
+        True
+    """
     matmul_push_rhs_p.bind(rhs, staging_register=staging_register, mxu_index=mxu_index, transpose=transpose)
 
 
 def matmul_acc_lhs(acc_addr: int, lhs: Any, mxu_index: int, load_staged_rhs: int | None = None) -> None:
-    """Multiplies the left side with the right side that is loaded, and adds it to an accumulator."""
+    """Multiplies the left side with the right side that is loaded, and adds it to an accumulator.
+
+    Example:
+        >>> def kernel(x, y, o):
+        ...     pltpu.matmul_push_rhs(y[...], 0, 0)
+        ...     pltpu.matmul_acc_lhs(0, x[...], 0, load_staged_rhs=0)
+        ...     o[...] = pltpu.matmul_pop(0, (8, 256), jnp.float32, 0)
+        >>> x, y = jnp.ones((8, 256), jnp.bfloat16), jnp.ones((256, 256), jnp.bfloat16)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 256), jnp.float32))
+        >>> 'matmul_acc_lhs' in str(jax.make_jaxpr(f)(x, y))
+        True
+    """
     matmul_acc_lhs_p.bind(lhs, acc_addr=acc_addr, mxu_index=mxu_index, load_staged_rhs=load_staged_rhs)
 
 
 def matmul_pop(acc_addr: int, shape: tuple[int, int], dtype: Any, mxu_index: int) -> Any:
-    """Returns the value of an accumulator of a matrix unit, which is emptied."""
+    """Returns the value of an accumulator of a matrix unit, which is emptied.
+
+    Example:
+        >>> def kernel(x, y, o):
+        ...     pltpu.matmul_push_rhs(y[...], 0, 0)
+        ...     pltpu.matmul_acc_lhs(0, x[...], 0, load_staged_rhs=0)
+        ...     o[...] = pltpu.matmul_pop(0, (8, 256), jnp.float32, 0)
+        >>> x, y = jnp.ones((8, 256), jnp.bfloat16), jnp.ones((256, 256), jnp.bfloat16)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((8, 256), jnp.float32))
+        >>> 'matmul_pop' in str(jax.make_jaxpr(f)(x, y))
+        True
+    """
     return matmul_pop_p.bind(acc_addr=acc_addr, shape=tuple(shape), dtype=np.dtype(dtype), mxu_index=mxu_index)
 
 

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from minijax.base import tree
 from minijax.composed.refs import parts_of
 from minijax.indexing.language import Index, Slot, Span, Window
 from minijax.ir.jaxpr import JaxprEqn, Literal
 from minijax.kernels.grid import INDEX
+from minijax.kernels.operations.base import is_view
 
 
 def printed_view(view: Any) -> tuple[Any, list, str]:
@@ -18,6 +20,15 @@ def printed_view(view: Any) -> tuple[Any, list, str]:
     ref, path, arrays = parts_of(view)
     leaves: list[Any] = []
     return ref, leaves, _tuple([_indexer(index, arrays, leaves) for index in path])
+
+
+def printed_argument(x: Any) -> tuple[list, str]:
+    """The leaves of an argument, a view or a tree of plain values, and the text of its tree, as jax has them."""
+    if is_view(x):
+        ref, leaves, text = printed_view(x)
+        return [ref, *leaves], f"CustomNode(TransformedRef[()], [*, {text}])"
+    leaves, treedef = tree.flatten(x)
+    return leaves, str(treedef).removeprefix("PyTreeDef(").removesuffix(")")
 
 
 def printed(eqn: JaxprEqn, operands: Sequence, **params: Any) -> JaxprEqn:

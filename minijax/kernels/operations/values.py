@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.dims import shape_of
 from minijax.composed.ref_views import bitcast_rows
 from minijax.ir.jaxpr import ClosedJaxpr, DebugInfo
 from minijax.ir.primitive import Axis, FirstOrder
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.ir.types import ShapedArray, typeof
+from minijax.ir.types import ShapedArray, is_value, typeof
+from minijax.numpy.creation import asarray
 from minijax.numpy.shaping import roll as roll_array
 from minijax.primitives import elementwise
 from minijax.primitives.convert import convert
@@ -133,7 +135,7 @@ reciprocal_p, broadcast_to_p, roll_p, bitcast_p = Reciprocal(), BroadcastTo(), R
 
 
 def _numbers(values: Any) -> tuple[int, ...]:
-    return tuple(values) if isinstance(values, list | tuple) else (values,)
+    return (values,) if isinstance(values, int | np.integer) else tuple(values)
 
 
 def multiple_of(x: Any, values: Sequence[int] | int) -> Any:
@@ -189,13 +191,13 @@ def broadcast_to(a: Any, shape: tuple[int, ...]) -> Any:
         Array([[1, 2],
                [1, 2]], dtype=int32)
     """
-    a = as_array_or_constant(a)
-    have = typeof(a).shape
-    if have == tuple(shape):
+    a = as_array_or_constant(a) if is_value(a) else asarray(a)
+    have, shape = typeof(a).shape, shape_of(shape)
+    if have == shape:
         return a
-    if np.broadcast_shapes(have, tuple(shape)) != tuple(shape):
-        raise ValueError(f"Cannot broadcast shape {have} to {tuple(shape)}")
-    return broadcast_to_p.bind(a, shape=tuple(shape))
+    if np.broadcast_shapes(have, shape) != shape:
+        raise ValueError(f"broadcast_to: Incompatible types for broadcasting: shape {have} and requested shape {shape}")
+    return broadcast_to_p.bind(a, shape=shape)
 
 
 def roll(x: Any, shift: Any, axis: int, *, stride: int | None = None, stride_axis: int | None = None) -> Any:

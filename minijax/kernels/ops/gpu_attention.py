@@ -154,6 +154,15 @@ def mha_forward_kernel(
       head_dim: size of a query.
 
     There are as many queries as keys.
+
+    Example:
+        >>> import functools
+        >>> from minijax.experimental.pallas.ops.gpu import attention
+        >>> sizes = dict(block_q=16, block_k=16, head_dim=16)
+        >>> kernel = functools.partial(attention.mha_forward_kernel, sm_scale=1.0, causal=False, **sizes)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((16, 16), jnp.float32), grid=(1, 1, 1), interpret=True)
+        >>> print(f(jnp.zeros((16, 16)), jnp.ones((16, 16)), jnp.ones((16, 16)), None).mean())
+        1.0
     """
     refs = q_ref, k_ref, v_ref, segment_ids_ref, o_ref, *residual_refs
     _forward_kernel(*refs, sizes=(block_q, block_k, head_dim, k_ref.shape[0]), sm_scale=sm_scale, causal=causal)

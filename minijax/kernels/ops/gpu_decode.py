@@ -342,7 +342,15 @@ def gqa_reference(
     return_residuals: bool = False,
     normalize_output: bool = True,
 ) -> Any:
-    """Computes `gqa` by operations of XLA. Its arguments are those of `gqa` without the options of the kernel."""
+    """Computes `gqa` by operations of XLA. Its arguments are those of `gqa` without the options of the kernel.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import decode_attention
+        >>> q, k = jnp.zeros((1, 2, 4)), jnp.ones((1, 2, 1, 4))  # equal scores: the mean of the values
+        >>> v = jnp.array([1.0, 3.0])[None, :, None, None] * jnp.ones(4)
+        >>> print(decode_attention.gqa_reference(q, k, v)[0, 0])
+        [2. 2. 2. 2.]
+    """
     (batch, heads, head_dim), kv_heads = q.shape, k.shape[2]
     grouped = q.reshape(batch, kv_heads, heads // kv_heads, head_dim)
     scores = jnp.einsum("bhgd,bkhd->bhgk", grouped, k, preferred_element_type=jnp.float32)
@@ -386,7 +394,15 @@ def mqa_reference(
 def mha_reference(
     q: Array, k: Array, v: Array, start_idx: Any = None, kv_seq_len: Any = None, sm_scale: float | None = None
 ) -> Array:
-    """Computes attention of one query a head, with keys of its own for each, by operations of XLA. See `gqa`."""
+    """Computes attention of one query a head, with keys of its own for each, by operations of XLA. See `gqa`.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import decode_attention
+        >>> q, k = jnp.zeros((1, 1, 4)), jnp.ones((1, 2, 1, 4))  # equal scores: the mean of the values
+        >>> v = jnp.array([1.0, 3.0])[None, :, None, None] * jnp.ones(4)
+        >>> print(decode_attention.mha_reference(q, k, v)[0, 0])
+        [2. 2. 2. 2.]
+    """
     return gqa_reference(q, k, v, start_idx, kv_seq_len, sm_scale)
 
 

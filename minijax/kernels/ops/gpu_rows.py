@@ -132,6 +132,14 @@ def layer_norm_forward_kernel(
       rstd_ref: reference of the inverse of the deviation, or None.
       eps: number added to the variance.
       block_size: power of two that is not less than the length of the row.
+
+    Example:
+        >>> import functools
+        >>> from minijax.experimental.pallas.ops.gpu import layer_norm
+        >>> kernel = functools.partial(layer_norm.layer_norm_forward_kernel, eps=1e-5, block_size=2)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32), interpret=True)
+        >>> print(f(jnp.array([1.0, 3.0]), jnp.ones(2), jnp.zeros(2)).round(2))
+        [-1.  1.]
     """
     _forward(x_ref, weight_ref, bias_ref, o_ref, (mean_ref, rstd_ref), eps, block_size)
 
@@ -139,7 +147,16 @@ def layer_norm_forward_kernel(
 def rms_norm_forward_kernel(
     x_ref: Any, weight_ref: Any, bias_ref: Any, o_ref: Any, rstd_ref: Any = None, *, eps: float, block_size: int
 ) -> None:
-    """Divides a row by the root of its mean square; a kernel. See `layer_norm_forward_kernel`."""
+    """Divides a row by the root of its mean square; a kernel. See `layer_norm_forward_kernel`.
+
+    Example:
+        >>> import functools
+        >>> from minijax.experimental.pallas.ops.gpu import rms_norm
+        >>> kernel = functools.partial(rms_norm.rms_norm_forward_kernel, eps=1e-5, block_size=2)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32), interpret=True)
+        >>> print(f(jnp.array([1.0, 3.0]), jnp.ones(2), jnp.zeros(2)).round(2))
+        [0.45      1.3399999]
+    """
     _forward(x_ref, weight_ref, bias_ref, o_ref, (rstd_ref,), eps, block_size)
 
 
@@ -170,14 +187,34 @@ def layer_norm_backward_kernel_dx(
     eps: float,
     block_size: int,
 ) -> None:
-    """Computes the derivative by a row; a kernel. See `layer_norm_forward_kernel`."""
+    """Computes the derivative by a row; a kernel. See `layer_norm_forward_kernel`.
+
+    Example:
+        >>> import functools
+        >>> from minijax.experimental.pallas.ops.gpu import layer_norm
+        >>> kernel = functools.partial(layer_norm.layer_norm_backward_kernel_dx, eps=1e-5, block_size=2)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32), interpret=True)
+        >>> x, one, cts = jnp.array([1.0, 3.0]), jnp.ones(2), jnp.array([1.0, 0.0])
+        >>> print(f(x, one, one, cts, jnp.full((), 2.0), jnp.full((), 0.5)).round(2))
+        [ 0.19 -0.19]
+    """
     _dx(x_ref, weight_ref, do_ref, mean_ref, rstd_ref, dx_ref, block_size)
 
 
 def rms_norm_backward_kernel_dx(
     x_ref: Any, weight_ref: Any, bias_ref: Any, do_ref: Any, rstd_ref: Any, dx_ref: Any, *, eps: float, block_size: int
 ) -> None:
-    """Computes the derivative by a row; a kernel. See `layer_norm_forward_kernel`."""
+    """Computes the derivative by a row; a kernel. See `layer_norm_forward_kernel`.
+
+    Example:
+        >>> import functools
+        >>> from minijax.experimental.pallas.ops.gpu import rms_norm
+        >>> kernel = functools.partial(rms_norm.rms_norm_backward_kernel_dx, eps=1e-5, block_size=2)
+        >>> f = pl.pallas_call(kernel, jax.ShapeDtypeStruct((2,), jnp.float32), interpret=True)
+        >>> x, one, cts = jnp.array([1.0, 3.0]), jnp.ones(2), jnp.array([1.0, 0.0])
+        >>> print(f(x, one, one, cts, jnp.full((), 0.5)).round(2))
+        [ 0.44 -0.19]
+    """
     _dx(x_ref, weight_ref, do_ref, None, rstd_ref, dx_ref, block_size)
 
 
@@ -233,6 +270,16 @@ def layer_norm_backward_kernel_dw_db(
       eps: number added to the variance.
       block_m: number of rows that are summed at once.
       block_n: number of columns.
+
+    Example:
+        >>> import functools
+        >>> from minijax.experimental.pallas.ops.gpu import layer_norm
+        >>> kernel = functools.partial(layer_norm.layer_norm_backward_kernel_dw_db, eps=1e-5, block_m=1, block_n=2)
+        >>> f = pl.pallas_call(kernel, [jax.ShapeDtypeStruct((2,), jnp.float32)] * 2, interpret=True)
+        >>> x, one, cts = jnp.array([[1.0, 3.0]]), jnp.ones(2), jnp.array([[1.0, 2.0]])
+        >>> dw, db = f(x, one, one, cts, jnp.full(1, 2.0), jnp.ones(1))
+        >>> print(dw, db)
+        [-1.  2.] [1. 2.]
     """
     _dw_db(x_ref, do_ref, mean_ref, rstd_ref, dw_ref, db_ref, block_m, block_n)
 
@@ -250,7 +297,18 @@ def rms_norm_backward_kernel_dw_db(
     block_m: int,
     block_n: int,
 ) -> None:
-    """Computes the derivatives by weights and biases; a kernel. See `layer_norm_backward_kernel_dw_db`."""
+    """Computes the derivatives by weights and biases; a kernel. See `layer_norm_backward_kernel_dw_db`.
+
+    Example:
+        >>> import functools
+        >>> from minijax.experimental.pallas.ops.gpu import rms_norm
+        >>> kernel = functools.partial(rms_norm.rms_norm_backward_kernel_dw_db, eps=1e-5, block_m=1, block_n=2)
+        >>> f = pl.pallas_call(kernel, [jax.ShapeDtypeStruct((2,), jnp.float32)] * 2, interpret=True)
+        >>> x, one, cts = jnp.array([[1.0, 3.0]]), jnp.ones(2), jnp.array([[1.0, 2.0]])
+        >>> dw, db = f(x, one, one, cts, jnp.ones(1))
+        >>> print(dw, db)
+        [1. 6.] [1. 2.]
+    """
     _dw_db(x_ref, do_ref, None, rstd_ref, dw_ref, db_ref, block_m, block_n)
 
 
@@ -461,6 +519,27 @@ def rms_norm(
     return _run_forward(_RMS_NORM, x, weight, bias, options, False)[0]
 
 
+_FORWARD = """Computes `%` and what its derivative needs. Its arguments are those of `%`.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import %
+        >>> x, one, zero = jnp.array([[1.0, 3.0]]), jnp.ones(2), jnp.zeros(2)
+        >>> out, residuals = %.%_forward(x, one, zero, interpret=True)
+        >>> jnp.allclose(out, %.%_reference(x, one, zero))
+        Array(True, dtype=bool)
+    """
+_BACKWARD = """Computes the derivatives of `%` by its three arrays, from what `%_forward` returned.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.gpu import %
+        >>> x, one, zero = jnp.array([[1.0, 3.0]]), jnp.ones(2), jnp.zeros(2)
+        >>> _, residuals = %.%_forward(x, one, zero, interpret=True)
+        >>> dx, dw, db = %.%_backward(None, 3, 1e-5, "triton", True, residuals, jnp.ones((1, 2)))
+        >>> print(dx.shape, db)
+        (1, 2) [1. 1.]
+    """
+
+
 def _rules(norm: _Norm, name: str) -> tuple[Callable, Callable]:
     def forward(
         x: Array,
@@ -489,8 +568,8 @@ def _rules(norm: _Norm, name: str) -> tuple[Callable, Callable]:
         return _run_backward(norm, options, res, do)
 
     forward.__name__, backward.__name__ = f"{name}_forward", f"{name}_backward"
-    forward.__doc__ = f"Computes `{name}` and what its derivative needs. Its arguments are those of `{name}`."
-    backward.__doc__ = f"Computes the derivatives of `{name}` by its three arrays, from what `{name}_forward` returned."
+    forward.__doc__ = _FORWARD.replace("%", name)
+    backward.__doc__ = _BACKWARD.replace("%", name)
     return forward, backward
 
 

@@ -73,6 +73,13 @@ def make_local_attention_mask(shape: tuple[int, int], window_size: Window, *, of
       shape: number of queries and number of keys.
       window_size: how many keys before and how many after it a query sees; None: all.
       offset: number by which queries are moved to later keys.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.make_local_attention_mask((3, 3), (1, 0))
+        array([[ True, False, False],
+               [ True,  True, False],
+               [False,  True,  True]])
     """
     return LocalMask(shape, window_size, offset)[:, :]
 
@@ -85,6 +92,14 @@ def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> np.nda
       chunk_size: number of queries of a chunk.
 
     Raises ValueError if `chunk_size` is not positive.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.make_chunk_attention_mask((4, 4), 2)
+        array([[ True, False, False, False],
+               [ True,  True, False, False],
+               [False, False,  True, False],
+               [False, False,  True,  True]])
     """
     return ChunkedCausalMask(shape, chunk_size)[:, :]
 
@@ -96,13 +111,25 @@ def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> np.n
       shape: number of queries and number of keys.
       sparsity: share of the keys that a query does not see.
       seed: seed of NumPy's generator.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.make_random_mask((2, 4), sparsity=0.5, seed=0).shape
+        (2, 4)
     """
     np.random.seed(seed)
     return np.random.binomial(n=1, p=1.0 - sparsity, size=shape).astype(np.bool_)
 
 
 class LogicalOr(Mask):
-    """Is true where one of two masks is."""
+    """Is true where one of two masks is.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.LogicalOr(masks.CausalMask((2, 2)), masks.CausalMask((2, 2), 1))[:, :]
+        array([[ True,  True],
+               [ True,  True]])
+    """
 
     def __init__(self, left: Mask, right: Mask):
         self.left, self.right = left, _of_shape(right, left.shape)
@@ -125,7 +152,14 @@ class LogicalOr(Mask):
 
 
 class LogicalAnd(LogicalOr):
-    """Is true where two masks are."""
+    """Is true where two masks are.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.LogicalAnd(masks.CausalMask((2, 2)), masks.CausalMask((2, 2), -1))[:, :]
+        array([[False, False],
+               [ True, False]])
+    """
 
     def __getitem__(self, idx):
         return self.left[idx] & self.right[idx]
@@ -139,6 +173,11 @@ class MultiHeadMask(Mask):
       masks: the masks.
 
     Raises ValueError for no masks, masks of different shapes, or masks of several heads.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.MultiHeadMask([masks.CausalMask((2, 2)), masks.FullMask((2, 2))])[:, :, :].shape
+        (2, 2, 2)
     """
 
     masks: Sequence[Mask]
@@ -211,6 +250,12 @@ class CausalMask(_ComputableMask):
       shape: number of queries and number of keys.
       offset: number of keys that queries see besides.
       shard_count: number of parts of the queries, whose square divides their number.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.CausalMask((2, 3), offset=1)[:, :]
+        array([[ True,  True, False],
+               [ True,  True,  True]])
     """
 
     def __init__(self, shape: tuple[int, int], offset: int = 0, shard_count: int = 1):
@@ -230,6 +275,14 @@ class ChunkedCausalMask(_ComputableMask):
       shard_count: number of parts of the queries, whose square divides their number.
 
     Raises ValueError if `chunk_size` is not positive.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.ChunkedCausalMask((4, 4), chunk_size=2)[:, :]
+        array([[ True, False, False, False],
+               [ True,  True, False, False],
+               [False, False,  True, False],
+               [False, False,  True,  True]])
     """
 
     def __init__(self, shape: tuple[int, int], chunk_size: int, shard_count: int = 1):
@@ -254,6 +307,13 @@ class LocalMask(_ComputableMask):
       window_size: how many keys before and how many after it a query sees; None: all.
       offset: number by which queries are moved to later keys.
       shard_count: number of parts of the queries, whose square divides their number.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.LocalMask((3, 3), window_size=(1, 0), offset=0)[:, :]
+        array([[ True, False, False],
+               [ True,  True, False],
+               [False,  True,  True]])
     """
 
     def __init__(self, shape: tuple[int, int], window_size: Window, offset: int, shard_count: int = 1):
@@ -280,6 +340,11 @@ class NumpyMask(Mask):
       array: array of bools with two axes.
 
     Raises ValueError for another array.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.NumpyMask(np.eye(2, dtype=bool))[0]
+        array([ True, False])
     """
 
     array: np.ndarray
@@ -312,6 +377,12 @@ class FullMask(Mask):
       _shape: number of queries and number of keys.
 
     Raises ValueError if it is not a tuple.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask as masks
+        >>> masks.FullMask((2, 2))[:, :]
+        array([[ True,  True],
+               [ True,  True]])
     """
 
     _shape: tuple[int, int]

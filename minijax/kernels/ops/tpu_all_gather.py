@@ -31,6 +31,13 @@ def get_neighbor(idx: Any, mesh: Mesh, axis_name: str, *, direction: str) -> tup
       mesh: the mesh.
       axis_name: name of the axis.
       direction: "right" for the next number, "left" for the one before.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import all_gather
+        >>> mesh = jax.sharding.AbstractMesh((4,), ('x',))
+        >>> (neighbour,) = all_gather.get_neighbor(3, mesh, 'x', direction='right')
+        >>> print(neighbour)
+        0
     """
     size = mesh.shape[axis_name]
     step = {"right": 1, "left": size - 1}[direction]
@@ -48,6 +55,13 @@ def ag_kernel(x_ref: Any, o_ref: Any, send_sem: Any, recv_sem: Any, *, axis_name
       recv_sem: semaphores of what arrives.
       axis_name: name of the axis.
       mesh: the mesh.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import all_gather
+        >>> mesh = jax.make_mesh((1,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))
+        >>> f = lambda x: all_gather.all_gather(x, mesh=mesh, axis_name='x')
+        >>> 'all_gather' in str(jax.make_jaxpr(f)(jnp.ones((8, 128))))
+        True
     """
     size, own = mesh.shape[axis_name], lax.axis_index(axis_name)
     left, right = (get_neighbor(own, mesh, axis_name, direction=d) for d in ("left", "right"))
@@ -89,6 +103,13 @@ def all_gather(
     Raises:
       NotImplementedError: for several axes.
       KeyError: for an axis that the mesh lacks.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import all_gather
+        >>> mesh = jax.make_mesh((1,), ('x',), axis_types=(jax.sharding.AxisType.Auto,))
+        >>> f = lambda x: all_gather.all_gather(x, mesh=mesh, axis_name='x')
+        >>> jax.eval_shape(f, jnp.ones((8, 128))).shape
+        (8, 128)
     """
     names: tuple[str, ...] = (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
     if len(names) > 1:

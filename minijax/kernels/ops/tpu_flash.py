@@ -55,6 +55,11 @@ class BlockSizes:
       block_q_dq: see there.
 
     Raises ValueError for a number that does not divide the one that it is a part of.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import flash_attention
+        >>> flash_attention.BlockSizes(block_q=128, block_k_major=128, block_k=128, block_b=1).has_backward_blocks
+        False
     """
 
     block_q: int
@@ -116,6 +121,12 @@ def mha_reference_no_custom_vjp(
       mask_value: score of keys that are not seen.
       sm_scale: factor of the scores.
       save_residuals: whether sums of powers and highest scores are returned, too.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import flash_attention
+        >>> q, k = jnp.zeros((1, 1, 2, 4)), jnp.ones((1, 1, 2, 4))  # equal scores: means of the values
+        >>> flash_attention.mha_reference_no_custom_vjp(q, k, k, causal=True).shape
+        (1, 1, 2, 4)
     """
     scores = jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=jnp.float32)
     scores = (scores if ab is None else scores + ab) * sm_scale
@@ -143,7 +154,14 @@ def mha_reference(
     mask_value: float = MASKED,
     sm_scale: float = 1.0,
 ) -> Array:
-    """Computes `flash_attention` by operations of XLA. See `mha_reference_no_custom_vjp`."""
+    """Computes `flash_attention` by operations of XLA. See `mha_reference_no_custom_vjp`.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import flash_attention
+        >>> q, k = jnp.zeros((1, 1, 2, 4)), jnp.ones((1, 1, 2, 4))  # equal scores: means of the values
+        >>> flash_attention.mha_reference(q, k, jnp.array([1.0, 3.0]).reshape(1, 1, 2, 1) * k, None).mean()
+        Array(2., dtype=float32)
+    """
     return mha_reference_no_custom_vjp(
         q, k, v, ab, segment_ids, causal=causal, mask_value=mask_value, sm_scale=sm_scale
     )
@@ -419,6 +437,13 @@ def flash_attention(
       An array of the shape and dtype of `q`.
 
     Raises ValueError for shapes or sizes of blocks that do not fit.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import flash_attention
+        >>> q, k = jnp.zeros((1, 1, 128, 128)), jnp.ones((1, 1, 128, 128))  # equal scores: means of the values
+        >>> with pltpu.force_tpu_interpret_mode():
+        ...     print(flash_attention.flash_attention(q, k, k).mean())
+        1.0
     """
     _check(q, k, v, ab, segment_ids)
     (batch, heads, q_len, size), kv_len = q.shape, k.shape[2]

@@ -25,12 +25,23 @@ def tpu_kind() -> str:
 
 
 def is_tpu() -> bool:
-    """Returns whether the first device is a TPU."""
+    """Returns whether the first device is a TPU.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.megablox import common
+        >>> common.is_tpu()
+        False
+    """
     return "TPU" in tpu_kind()
 
 
 def tpu_generation() -> int:
-    """Returns the generation of the TPU: 5 for "TPU v5 lite". Raises NotImplementedError for another device."""
+    """Returns the generation of the TPU: 5 for "TPU v5 lite". Raises NotImplementedError for another device.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.megablox import common
+        >>> common.tpu_generation() if common.is_tpu() else None
+    """
     kind = tpu_kind()
     found = _GENERATION.match(kind)
     if found is None:
@@ -39,12 +50,23 @@ def tpu_generation() -> int:
 
 
 def supports_bfloat16_matmul() -> bool:
-    """Returns whether the device multiplies bfloat16 matrices: TPUs do from the fourth generation on."""
+    """Returns whether the device multiplies bfloat16 matrices: TPUs do from the fourth generation on.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.megablox import common
+        >>> common.supports_bfloat16_matmul()
+        True
+    """
     return not is_tpu() or tpu_generation() >= 4
 
 
 def assert_is_supported_dtype(dtype: DTypeLike | None) -> None:
-    """Raises ValueError if `dtype` is neither bfloat16 nor float32."""
+    """Raises ValueError if `dtype` is neither bfloat16 nor float32.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.megablox import common
+        >>> common.assert_is_supported_dtype(jnp.bfloat16)
+    """
     if dtype not in (jnp.bfloat16, jnp.float32):
         raise ValueError(f"Expected bfloat16 or float32 array but got {dtype}.")
 

@@ -29,6 +29,12 @@ class QuantizedTensor(NamedTuple):
     Attributes:
       weight: array of int8.
       scales: the highest absolute value of each row of the array that is meant.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.paged_attention import quantization_utils as quantized
+        >>> tensor = quantized.quantize_to_int8(jnp.array([[0.5, 1.0]]))
+        >>> tensor.weight.dtype, tensor.scales.shape
+        (dtype('int8'), (1, 1))
     """
 
     weight: Any
@@ -36,7 +42,14 @@ class QuantizedTensor(NamedTuple):
 
 
 def get_quantization_scales(x: Array) -> Array:
-    """Returns the highest absolute value of each row of an array, whose last axis has one element then."""
+    """Returns the highest absolute value of each row of an array, whose last axis has one element then.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.paged_attention import quantization_utils as quantized
+        >>> quantized.get_quantization_scales(jnp.array([[1.0, -4.0], [2.0, 3.0]]))
+        Array([[4.],
+               [3.]], dtype=float32)
+    """
     return jnp.max(jnp.abs(x), axis=-1, keepdims=True)
 
 
@@ -46,6 +59,11 @@ def to_int8(x: Array, h: Array) -> Array:
     Args:
       x: array.
       h: the highest absolute values.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.paged_attention import quantization_utils as quantized
+        >>> quantized.to_int8(jnp.array([[0.5, -1.0]]), jnp.array([[1.0]]))
+        Array([[  64, -128]], dtype=int8)
     """
     return jnp.clip(jnp.rint(x * (_HIGHEST_INT8 / h)), -128, 127).astype(jnp.int8)
 
@@ -57,6 +75,11 @@ def from_int8(x: Array, h: Array, dtype: DTypeLike = jnp.bfloat16) -> Array:
       x: the integers.
       h: the highest absolute values.
       dtype: dtype to which the integers are converted first.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.paged_attention import quantization_utils as quantized
+        >>> quantized.from_int8(jnp.array([[127]], jnp.int8), jnp.array([[2.0]]), jnp.float32).round(1)
+        Array([[2.]], dtype=float32)
     """
     return x.astype(dtype) * h / _HIGHEST_INT8
 
@@ -74,7 +97,14 @@ def quantize_to_int8(x: Array) -> QuantizedTensor:
 
 
 def unquantize_from_int8(x: QuantizedTensor, dtype: DTypeLike = jnp.bfloat16) -> Array:
-    """Returns the array that a `QuantizedTensor` means. See `from_int8`."""
+    """Returns the array that a `QuantizedTensor` means. See `from_int8`.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu.paged_attention import quantization_utils as quantized
+        >>> tensor = quantized.quantize_to_int8(jnp.array([[0.5, 1.0]]))
+        >>> quantized.unquantize_from_int8(tensor, jnp.float32).round(1)
+        Array([[0.5, 1. ]], dtype=float32)
+    """
     return from_int8(x.weight, x.scales, dtype)
 
 

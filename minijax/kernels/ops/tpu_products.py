@@ -42,6 +42,14 @@ def matmul_kernel(x_tile_ref: Any, y_tile_ref: Any, o_tile_ref: Any, acc_ref: An
       y_tile_ref: block of the right matrix.
       o_tile_ref: reference of the block of the result.
       acc_ref: reference of the sum, in scratch.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import matmul
+        >>> out, sums = jax.ShapeDtypeStruct((2, 2), jnp.float32), [pltpu.VMEM((2, 2), jnp.float32)]
+        >>> f = pl.pallas_call(matmul.matmul_kernel, out, grid=(1, 1, 1), scratch_shapes=sums, interpret=True)
+        >>> print(f(jnp.ones((2, 3)), jnp.ones((3, 2))))
+        [[3. 3.]
+         [3. 3.]]
     """
 
     @when(program_id(2) == 0)
@@ -73,6 +81,13 @@ def matmul(
       debug: whether to print the kernel.
 
     Raises ValueError for matrices whose sizes do not fit, or that the blocks do not divide.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import matmul
+        >>> x = jnp.ones((8, 128))
+        >>> with pltpu.force_tpu_interpret_mode():
+        ...     print(matmul.matmul(x, jnp.ones((128, 128)), block_shape=(8, 128), block_k=128).mean())
+        128.0
     """
     if x.ndim != 2 or y.ndim != 2 or x.shape[1] != y.shape[0]:
         raise ValueError(f"matmul: the shapes {x.shape} and {y.shape} do not fit: it multiplies two matrices")

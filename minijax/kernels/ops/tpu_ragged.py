@@ -129,6 +129,12 @@ def static_validate_inputs(
     The arguments are those of `ragged_paged_attention`.
 
     Raises ValueError for operands or options that do not fit.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
+        >>> q, pages = jnp.zeros((2, 1, 128)), jnp.ones((1, 16, 2, 128))  # two tokens of one sequence; a page of 16
+        >>> lengths, table, starts, count = jnp.array([2]), jnp.array([[0]]), jnp.array([0, 2]), jnp.array([1])
+        >>> ragged.static_validate_inputs(q, pages, lengths, table, starts, count)
     """
     del sm_scale, mask_value, k_scale, v_scale
     (_, heads, size), (_, _, both, kv_size) = q.shape, kv_pages.shape
@@ -185,6 +191,12 @@ def dynamic_validate_inputs(
     """Checks the operands of `ragged_paged_attention` with their values; arguments and errors are those of its types.
 
     Raises ValueError for more tokens, pages or sequences than there is room for, or more queries than keys.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
+        >>> q, pages = jnp.zeros((2, 1, 128)), jnp.ones((1, 16, 2, 128))  # two tokens of one sequence; a page of 16
+        >>> lengths, table, starts, count = jnp.array([2]), jnp.array([[0]]), jnp.array([0, 2]), jnp.array([1])
+        >>> ragged.dynamic_validate_inputs(q, pages, lengths, table, starts, count)
     """
     static_validate_inputs(
         q,
@@ -235,6 +247,13 @@ def ref_ragged_paged_attention(
 
     Returns:
       An array of the queries that `cu_q_lens` counts.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
+        >>> q, pages = jnp.zeros((2, 1, 128)), jnp.ones((1, 16, 2, 128))  # two tokens of one sequence; a page of 16
+        >>> lengths, table, starts, count = jnp.array([2]), jnp.array([[0]]), jnp.array([0, 2]), jnp.array([1])
+        >>> ragged.ref_ragged_paged_attention(q, pages, lengths, table, starts, count).shape
+        (2, 1, 128)
     """
     static_validate_inputs(
         queries, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs, sliding_window=sliding_window, soft_cap=soft_cap

@@ -32,14 +32,28 @@ from minijax.run.arrays.array import Array
 
 
 class SegmentIds(NamedTuple):
-    """Names the segments of queries and keys by numbers, one array each: queries see only keys of their own."""
+    """Names the segments of queries and keys by numbers, one array each: queries see only keys of their own.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import splash_attention
+        >>> segments = splash_attention.SegmentIds(q=jnp.array([0, 1]), kv=jnp.array([0, 0, 1]))
+        >>> segments.q[:, None] == segments.kv
+        Array([[ True,  True, False],
+               [False, False,  True]], dtype=bool)
+    """
 
     q: Any
     kv: Any
 
 
 class QKVLayout(enum.IntEnum):
-    """Names the last axis of queries, keys or values: the head size, or the sequence."""
+    """Names the last axis of queries, keys or values: the head size, or the sequence.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import splash_attention
+        >>> [layout.name for layout in splash_attention.QKVLayout]
+        ['HEAD_DIM_MINOR', 'SEQ_MINOR']
+    """
 
     HEAD_DIM_MINOR = enum.auto()
     SEQ_MINOR = enum.auto()
@@ -62,6 +76,12 @@ class BlockSizes:
       q_layout: last axis of queries: `QKVLayout.HEAD_DIM_MINOR`.
       k_layout: last axis of keys.
       v_layout: last axis of values.
+
+    Example:
+        >>> from minijax.experimental.pallas.ops.tpu import splash_attention
+        >>> sizes = splash_attention.BlockSizes(block_q=128, block_kv=256)
+        >>> sizes.block_kv_compute, sizes.has_backward_blocks
+        (256, False)
     """
 
     block_q: int

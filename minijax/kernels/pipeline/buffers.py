@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ from minijax.kernels.operations.copies import make_async_copy, sync_copy
 from minijax.kernels.operations.helpers import align_to
 from minijax.kernels.operations.values import multiple_of
 from minijax.kernels.parameters import Tiling
-from minijax.kernels.pipeline.indices import Indices, numbers_of
+from minijax.kernels.pipeline.indices import Indices, has_indirect, numbers_of
 from minijax.numpy.taking import where
 from minijax.primitives.elementwise import add, rem, select
 from minijax.primitives.gather_dims import Slice
@@ -35,6 +36,10 @@ class BufferType(enum.Enum):
       OUTPUT: blocks are copied out.
       INPUT_OUTPUT: blocks are copied in and out, so that the body can add to them.
       MANUAL: the body copies.
+
+    Example:
+        >>> pltpu.BufferedRef.output(pl.BlockSpec((8, 128), lambda i: (i, 0)), jnp.float32).buffer_type
+        <BufferType.OUTPUT: 2>
     """
 
     INPUT = 1
@@ -44,7 +49,13 @@ class BufferType(enum.Enum):
 
 
 class BufferedRefBase:
-    """Is the base class of what a pipeline can use as the buffers of a block."""
+    """Is the base class of what a pipeline can use as the buffers of a block.
+
+    Example:
+        >>> buffers = pltpu.BufferedRef.input(pl.BlockSpec((8, 128), lambda i: (i, 0)), jnp.float32)
+        >>> isinstance(buffers, pltpu.BufferedRefBase), buffers.is_input
+        (True, True)
+    """
 
     @property
     def spec(self) -> BlockSpec:
@@ -60,6 +71,21 @@ class BufferedRefBase:
     is_output = property(lambda self: self.buffer_type in (BufferType.OUTPUT, BufferType.INPUT_OUTPUT))
     is_input_output = property(lambda self: self.buffer_type is BufferType.INPUT_OUTPUT)
     is_manual = property(lambda self: self.buffer_type is BufferType.MANUAL)
+    is_buffered = is_trivial_windowing = property(lambda self: False)
+    block_shape = property(lambda self: self.spec.block_shape)
+    compute_index = property(lambda self: self.spec.index_map)
+    has_indirect = property(lambda self: has_indirect(self.spec))
+
+    @property
+    def has_allocated_buffer(self) -> bool:
+        """Whether the buffers are memory of the caller."""
+        raise NotImplementedError
+
+    def _of_subclasses(self, *args: Any) -> Any:
+        raise NotImplementedError
+
+    initialize_slots = advance_copy_in_slot = advance_wait_in_slot = advance_copy_out_slot = _of_subclasses
+    advance_wait_out_slot = bind_existing_ref = unbind_refs = with_spec = get_dma_slice = _of_subclasses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,7 +217,7 @@ class BufferedRef(BufferedRefBase):
     @property
     def has_indirect(self) -> bool:
         """Whether a dimension of the block takes elements by an array of indices."""
-        return any(type(d) is Indirect for d in _dims(self.spec))
+        return has_indirect(self.spec)
 
     def changes(self, grid: tuple[int, ...]) -> np.ndarray:
         """For each step of a grid, whether its block is another one than in the step before.
@@ -338,7 +364,7 @@ class BufferedRef(BufferedRefBase):
     def kept(self, selected: Sequence[Any]) -> tuple:
         """The index in a buffer of the elements that an index selects in the array."""
         return tuple(
-            [Slice(0, s.size) for s, d in zip(selected, _dims(self.spec), strict=True) if type(d) is not Squeezed]
+            [Slice(0, _count(s)) for s, d in zip(selected, _dims(self.spec), strict=True) if type(d) is not Squeezed]
         )
 
     def window_at(self, slot: Any, kept: tuple = ()) -> Any:
@@ -400,6 +426,11 @@ def _place(number: Any) -> tuple[int, ...]:
     return (int(number.start), int(number.size)) if isinstance(number, Slice) else (int(number),)
 
 
+def _count(selected: Any) -> Any:
+    """The number of elements that an entry of an index selects: a slice, or indices."""
+    return selected.size if isinstance(selected, Slice) else math.prod(selected.shape)
+
+
 def _dims(spec: BlockSpec) -> tuple[BlockDim, ...]:
     return dims_of(spec.block_shape or (), "emit_pipeline")
 
@@ -410,7 +441,7 @@ def _array_type(shape: tuple, dtype: Any) -> ShapedArray:
 
 def _selected(dim: BlockDim, number: Any) -> Any:
     """The elements of a dimension that a block takes."""
-    if type(dim) is Squeezed or isinstance(number, Slice):
+    if type(dim) in (Squeezed, Indirect) or isinstance(number, Slice):
         return number
     if type(dim) is Element:
         return Slice(number, dim.block_size)
@@ -423,7 +454,7 @@ def _selected(dim: BlockDim, number: Any) -> Any:
 def _tiled(dim: BlockDim, number: Any, n: int, tile: int) -> Any:
     """The elements of a dimension of size `n` that a copy takes, a number of tiles where a block sticks out."""
     part = _selected(dim, number)
-    if type(dim) is Squeezed or type(dim) is Blocked and not n % dim.block_size:
+    if type(dim) in (Squeezed, Indirect) or type(dim) is Blocked and not n % dim.block_size:
         return part
     if dim.block_size % tile:
         raise ValueError(

@@ -525,6 +525,19 @@ def emit_pipeline_with_allocations(
     Returns:
       The pipeline, and a function of the references to its arrays that returns `pltpu.BufferedRef`s of types for
       `pl.run_scoped`; the references to these are the pipeline's `allocations=`.
+
+    Example:
+        >>> anywhere, out = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((4, 128), jnp.float32)
+        >>> block = pl.BlockSpec((2, 128), lambda i: (i, 0))
+        >>> def double(a, b):
+        ...     b[...] = 2 * a[...]
+        >>> def kernel(x, o):
+        ...     specs = dict(in_specs=[block], out_specs=[block])
+        ...     pipeline, types = pltpu.emit_pipeline_with_allocations(double, grid=(2,), **specs)
+        ...     pl.run_scoped(lambda memory: pipeline(x, o, allocations=memory), types(x, o))
+        >>> f = pl.pallas_call(kernel, out, in_specs=[anywhere], out_specs=anywhere, interpret=True)
+        >>> f(jnp.ones((4, 128))).sum()
+        Array(1024., dtype=float32)
     """
     pipeline = _pipeline(body, grid, in_specs, out_specs)
     return pipeline, pipeline.allocations

@@ -10,7 +10,7 @@ import numpy as np
 
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.trace import trace_to_jaxpr
-from minijax.kernels.blocks import BlockSpec
+from minijax.kernels.blocks import BlockSpec, Indirect
 from minijax.kernels.grid import INDEX, num_programs, program_id
 from minijax.kernels.parameters import GridDimensionSemantics
 from minijax.numpy.taking import where
@@ -89,8 +89,18 @@ def numbers_of(spec: BlockSpec, indices: Indices) -> tuple:
     return tuple(found) if isinstance(found, tuple | list) else (found,)
 
 
+def has_indirect(spec: BlockSpec) -> bool:
+    """Returns whether a dimension of the block takes elements at indices."""
+    return any(type(d) is Indirect for d in spec.block_shape or ())
+
+
 def differ(spec: BlockSpec, one: Indices, other: Indices, join: Callable[[Any, Any], Any] = either) -> Any:
-    """Whether two steps have different blocks; `join` combines what is known of two dimensions."""
+    """Whether two steps have different blocks; `join` combines what is known of two dimensions.
+
+    Blocks at indices count as different, since the indices may be another part of memory in each step.
+    """
+    if has_indirect(spec):
+        return True
     pairs = []
     for a, b in zip(numbers_of(spec, one), numbers_of(spec, other), strict=True):
         if not isinstance(a, Slice):

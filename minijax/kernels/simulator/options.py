@@ -69,10 +69,34 @@ class InterpretParams:
     allow_hbm_allocation_in_run_scoped: bool = False
     buffer_bounds: Literal["logical", "padded"] = "logical"
 
+    def __post_init__(self):
+        for what, n in (("Number of cores or threads", self.num_cores_or_threads), (_CLOCK, self.vector_clock_size)):
+            if n is not None or what is not _CLOCK:
+                _check_positive(what, n)
+
+    def get_vector_clock_size(self, num_devices: int) -> int:
+        """The length of vector clocks, for programs that depend on it. Raises ValueError for one that is too short."""
+        count = num_devices * self.num_cores_or_threads
+        if self.vector_clock_size is None:
+            return 2 * count
+        if count >= self.vector_clock_size:
+            raise ValueError(
+                f"{_CLOCK} ({self.vector_clock_size}) must be greater than the total number of cores/threads ({count})."
+            )
+        return self.vector_clock_size
+
     @property
     def num_cores_per_device(self) -> int:
         """The number of simulated cores of a device."""
         return self.num_cores_or_threads
+
+
+_CLOCK = "Vector clock size"
+
+
+def _check_positive(what: str, n: Any) -> None:
+    if n < 1:
+        raise ValueError(f"{what} must be at least 1, but got {n}.")
 
 
 _CHOICES = {
@@ -91,8 +115,6 @@ def check_options(params: InterpretParams) -> None:
     for name, values in _CHOICES.items():
         if getattr(params, name) not in values:
             raise ValueError(f"InterpretParams: {name} must be one of {values}, got {getattr(params, name)!r}")
-    if params.num_cores_or_threads < 1:
-        raise ValueError(f"Number of cores or threads must be at least 1, but got {params.num_cores_or_threads}.")
 
 
 def _checked(name: str, params: Any) -> Any:

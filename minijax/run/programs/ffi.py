@@ -48,7 +48,11 @@ def register_ffi_type_id(name: str, obj: Any, platform: str = "cpu") -> None:
 
 
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
-    """Lets XLA partition a target's calls along their batch axes, counted by the attribute `num_batch_dims`."""
+    """Lets XLA partition a target's calls along their batch axes, counted by the attribute `num_batch_dims`.
+
+    Example:
+        >>> jax.ffi.register_ffi_target_as_batch_partitionable("my_target")
+    """
     _check_name("register_ffi_target_as_batch_partitionable", name)
     plugins.register_batch_partitionable(name)
 

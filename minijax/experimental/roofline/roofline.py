@@ -5,12 +5,10 @@ Devices are assumed to be linked as a torus with the sizes of the mesh.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import zip_longest
-from math import gcd, prod
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -25,9 +23,8 @@ from minijax.higher.shard_map import shard_map_p
 from minijax.ir.context import NameStack
 from minijax.ir.jaxpr import ClosedJaxpr, Jaxpr, JaxprEqn, Literal
 from minijax.ir.primitive import Primitive
-from minijax.partition.meshes import PartitionSpec as P, axes_of
+from minijax.partition.meshes import PartitionSpec as P
 from minijax.partition.shardings import NamedSharding
-from minijax.primitives.gather_dims import GatherScatterMode
 from minijax.transforms.prune import prune_jaxpr
 
 __all__, __dir__ = listing(
@@ -114,7 +111,20 @@ _SUMMED, _BY_AXIS = ("flops", "unfused_flops", "hbm_bytes", "unfused_hbm_bytes")
 
 @dataclass(frozen=True, kw_only=True)
 class RooflineRuleContext:
-    """Holds the context of an equation that a rule is called with."""
+    """Holds the context of an equation that a rule is called with.
+
+    Example:
+        >>> from minijax.experimental.roofline import RooflineResult, register_roofline, roofline
+        >>> from minijax.extend.core import Primitive
+        >>> shown_p = Primitive('shown')
+        >>> _ = shown_p.def_abstract_eval(lambda x: x)
+        >>> @register_roofline(shown_p)
+        ... def _(ctx, x):
+        ...     print(ctx.primitive, ctx.avals_in)
+        ...     return RooflineResult()
+        >>> _ = roofline(shown_p.bind)(jnp.ones(3))
+        shown [ShapedArray(float32[3])]
+    """
 
     name_stack: NameStack
     primitive: Primitive
@@ -137,19 +147,39 @@ _BY_NAME: dict[str, Rule] = {}  # by the names of minijax's primitives
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """Registers, as a decorator, the rule of a primitive: (context, *shapes, **params) -> RooflineResult."""
+    """Registers, as a decorator, the rule of a primitive: (context, *shapes, **params) -> RooflineResult.
+
+    Example:
+        >>> from minijax.experimental.roofline import RooflineResult, register_roofline, roofline
+        >>> from minijax.extend.core import Primitive
+        >>> twice_p = Primitive('twice')
+        >>> _ = twice_p.def_abstract_eval(lambda x: x)
+        >>> @register_roofline(twice_p)
+        ... def _(ctx, x):
+        ...     return RooflineResult(flops=x.size)
+        >>> roofline(twice_p.bind)(jnp.ones(3))[1].flops
+        3
+    """
     return lambda rule: _rules.setdefault(prim, rule)
 
 
 def register_standard_roofline(prim: Primitive) -> None:
-    """Registers a rule that counts nothing."""
+    """Registers a rule that counts nothing.
+
+    Example:
+        >>> from minijax.extend.core import Primitive
+        >>> same_p = Primitive('same')
+        >>> _ = same_p.def_abstract_eval(lambda x: x)
+        >>> jax.experimental.roofline.register_standard_roofline(same_p)
+        >>> jax.experimental.roofline.roofline(same_p.bind)(jnp.ones(3))[1].unfused_flops
+        0
+    """
     _rules[prim] = lambda ctx, *shapes, **params: RooflineResult.zeros()
 
 
-# ---- rules ------------------------------------------------------------------------------------------
+def rule_of(names: str) -> Callable[[Rule], Rule]:
+    """Registers, as a decorator, the rule of the primitives with these names."""
 
-
-def _rule(names: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         _BY_NAME.update(dict.fromkeys(names.split(), rule))
         return rule
@@ -157,154 +187,7 @@ def _rule(names: str) -> Callable[[Rule], Rule]:
     return register
 
 
-def _unfused(flops: int, moved: int) -> RooflineResult:
-    return RooflineResult(unfused_flops=int(flops), unfused_hbm_bytes=int(moved))
-
-
-@_rule(
-    "abs acos asin atan bessel_i0e bessel_i1e cbrt ceil conj cos cosh digamma erf erf_inv erfc exp expm1 floor imag "
-    "integer_pow is_finite lgamma log log1p logistic neg not real round rsqrt sign sin sinh sqrt square tan "
-    "add and div eq ge gt le lt max min mul ne or rem sub xor"
-)
-def _elementwise(ctx, *shapes, **params):
-    columns = zip_longest(*[reversed(s.shape) for s in shapes], fillvalue=1)
-    return _unfused(prod(map(max, columns)) if len(shapes) > 1 else shapes[0].size, ctx.moved)
-
-
-@_rule("cummax cummin cumprod cumsum cumlogsumexp")
-def _cumulative(ctx, x, *, axis, **params):
-    return _unfused(x.shape[axis] * (2 if ctx.primitive.name == "cumlogsumexp" else 1), ctx.moved)
-
-
-@_rule("reduce_sum")
-def _reduce_sum(ctx, x, **params):
-    return _unfused(x.size - RooflineShape.from_aval(ctx.avals_out[0]).size, ctx.moved)
-
-
-@_rule("select_n")
-def _select_n(ctx, which, *cases, **params):
-    out = RooflineShape.from_aval(ctx.avals_out[0])
-    return _unfused(out.size, which.bytes + out.bytes)
-
-
-@_rule("pure_callback io_callback debug_callback")
-def _callback(ctx, *shapes, **params):
-    return _unfused(0, ctx.moved)
-
-
-@_rule("gather")
-def _gather(ctx, x, indices, *, mode, **params):
-    out = RooflineShape.from_aval(ctx.avals_out[0])
-    checks = 4 * indices.size + out.size if mode == GatherScatterMode.FILL_OR_DROP else 0
-    return _unfused(checks, 2 * out.bytes + indices.bytes)
-
-
-@_rule("scatter scatter-add scatter-max scatter-min scatter-mul scatter-sub")
-def _scatter(ctx, x, indices, updates, *, update_jaxpr, **params):
-    once = 0 if update_jaxpr is None else _count(_as_jaxpr(update_jaxpr), None, False, False).unfused_flops
-    return _unfused(once * updates.size, 3 * updates.bytes + indices.bytes)
-
-
-@_rule("dot_general")
-def _dot_general(ctx, lhs, rhs, *, dimension_numbers, **params):
-    contracted, out = prod(lhs.shape[i] for i in dimension_numbers[0][0]), RooflineShape.from_aval(ctx.avals_out[0])
-    flops = 2 * contracted * out.size
-    # The result is in the same memory as the left operand.
-    moved = (lhs.bytes + out.bytes) * (not ctx.pin_lhs_in_vmem) + rhs.bytes * (not ctx.pin_rhs_in_vmem)
-    return RooflineResult(flops=flops, hbm_bytes=moved, unfused_flops=flops, unfused_hbm_bytes=moved)
-
-
-@_rule("conv_general_dilated")
-def _conv(ctx, lhs, rhs, *, dimension_numbers, batch_group_count, **params):
-    numbers, out = dimension_numbers, RooflineShape.from_aval(ctx.avals_out[0])
-    rows = zip(numbers.lhs_spec[2:], numbers.rhs_spec[2:], numbers.out_spec[2:], strict=True)
-    how = zip(*(params[name] for name in ("window_strides", "padding", "lhs_dilation", "rhs_dilation")), strict=True)
-    pairs = [_overlaps(lhs.shape[i], rhs.shape[k], out.shape[o], *w) for (i, k, o), w in zip(rows, how, strict=True)]
-    features = rhs.shape[numbers.rhs_spec[0]] * rhs.shape[numbers.rhs_spec[1]]
-    return _unfused(2 * prod(pairs) * features * lhs.shape[numbers.lhs_spec[0]] // batch_group_count, ctx.moved)
-
-
-def _overlaps(size: int, taps: int, outs: int, stride: int, padding: Sequence[int], dilation: int, step: int) -> int:
-    """The number of pairs of an output and a kernel position that read an input element, along one axis."""
-    start = np.arange(outs, dtype=np.int64) * stride - padding[0]
-    # If start + step * k is a multiple of `dilation` for any k, it is for each k equal to `first` modulo `period`.
-    common = gcd(step, dilation)
-    period = dilation // common
-    first = (-start // common) % period * pow(step // common, -1, period) % period
-    low = np.maximum(-(start // step), 0)
-    high = np.minimum(((size - 1) * dilation - start) // step, taps - 1)
-    count = (high - first) // period - (low - 1 - first) // period
-    return int(np.where(start % common == 0, np.maximum(count, 0), 0).sum())
-
-
-def _over_links(ctx: RooflineRuleContext, names: Any, count: Callable[[list[int]], tuple[int, int]]) -> RooflineResult:
-    """`count(axis sizes)` as the bytes and hops of each of these axes; zero if there is one device along them."""
-    axes = axes_of(names)
-    sizes = [ctx.mesh.shape[n] for n in axes]
-    sent, hops = count(sizes) if prod(sizes) > 1 else (0, 0)
-    return RooflineResult(ici_bytes=dict.fromkeys(axes, sent), ici_latency=dict.fromkeys(axes, hops))
-
-
-def _ring(part: float, sizes: list[int], rounds: int = 1) -> tuple[int, int]:
-    """The bytes and hops of simultaneous rings along all axes; `part` is the bytes that a device holds."""
-    return rounds * int(part / len(sizes)) * (prod(sizes) - 1), rounds * len(sizes) * max(sizes)
-
-
-@_rule("all_gather")
-def _all_gather(ctx, x, *, axis_name, **params):
-    return _over_links(ctx, axis_name, partial(_ring, x.bytes))
-
-
-@_rule("reduce_scatter")
-def _reduce_scatter(ctx, x, *, axis_name, **params):
-    return _over_links(ctx, axis_name, lambda sizes: _ring(x.bytes / prod(sizes), sizes))
-
-
-@_rule("psum_invariant")
-def _psum(ctx, *shapes, axes, **params):
-    return _over_links(ctx, axes, lambda sizes: _ring(sum(s.bytes for s in shapes) / prod(sizes), sizes, 2))
-
-
-@_rule("pmax pmin")
-def _scalar_collective(ctx, *shapes, axes, **params):
-    return _over_links(ctx, axes, partial(_ring, sum(s.dtype.itemsize for s in shapes)))
-
-
-@_rule("all_to_all")
-def _all_to_all(ctx, x, *, axis_name, **params):
-    def count(sizes):
-        narrow = min(sizes)
-        links = narrow ** (len(sizes) - 1) * (1 if narrow <= 2 else 2)  # that connect the two halves
-        return int(x.bytes * prod(sizes) / 2 / links), sum(n // 2 for n in sizes)
-
-    return _over_links(ctx, axis_name, count)
-
-
-@_rule("ppermute")
-def _ppermute(ctx, x, *, axis_name, perm, **params):
-    def count(sizes):
-        routes = [list(_route(*pair, sizes)) for pair in perm]
-        used = Counter(link for route in routes for link in route)
-        return x.bytes * max(used.values(), default=0), max(map(len, routes), default=0)
-
-    return _over_links(ctx, axis_name, count)
-
-
-def _route(source: int, target: int, sizes: list[int]) -> Iterable[tuple]:
-    """The links from one device to another: along one axis after the other, in the shorter direction."""
-    at, to = (list(map(int, np.unravel_index(i, sizes))) for i in (source, target))
-    for axis, size in enumerate(sizes):
-        forward = (to[axis] - at[axis]) % size
-        step = 1 if forward <= size - forward else -1
-        while at[axis] != to[axis]:
-            before, at[axis] = tuple(at), (at[axis] + step) % size
-            yield axis, *sorted((before, tuple(at)))
-
-
-# ---- programs ---------------------------------------------------------------------------------------
-
-
-def _as_jaxpr(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
+def as_jaxpr(program: Jaxpr | ClosedJaxpr) -> Jaxpr:
     return program.jaxpr if isinstance(program, ClosedJaxpr) else program
 
 
@@ -312,7 +195,7 @@ def _bytes(atoms: Iterable[Any]) -> int:
     return RooflineShape.total_bytes(a.aval for a in atoms)
 
 
-def _count(jaxpr: Jaxpr, mesh: Any, *pins: bool) -> RooflineResult:
+def count(jaxpr: Jaxpr, mesh: Any, *pins: bool) -> RooflineResult:
     """The sum over the equations, and the peak memory of live variables."""
     last = {a: i for i, eqn in enumerate(jaxpr.eqns) for a in eqn.invars if type(a) is not Literal}
     kept = {a for a in jaxpr.outvars if type(a) is not Literal}
@@ -331,7 +214,7 @@ def _count_eqn(eqn: JaxprEqn, mesh: Any, *pins: bool) -> RooflineResult:
     rule = _rules.get(eqn.primitive) or _BY_NAME.get(eqn.primitive.name)
     inner = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
     if rule is None and isinstance(inner, Jaxpr | ClosedJaxpr):
-        return _count(_as_jaxpr(inner), eqn.params.get("mesh", mesh), *pins)
+        return count(as_jaxpr(inner), eqn.params.get("mesh", mesh), *pins)
     if rule is None:
         if type(eqn.primitive) is Primitive:
             _log.warning("No roofline rule for %s, skipping it", eqn.primitive)
@@ -393,7 +276,7 @@ def roofline(
         jaxpr, shapes = _program(both, args, kwargs, not vjp)
         if print_jaxpr:
             print(jaxpr)
-        result = _count(jaxpr, mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
+        result = count(jaxpr, mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
         return _as_structs(shapes, mesh, specs[0] if vjp else specs[1]), result
 
     return counted
@@ -438,6 +321,6 @@ def roofline_and_grad(
             return primal
 
         make_jaxpr(backwards)(*tree.tree_map(_bfloat16_ones, args))
-        return out, forward, _count(jaxprs[0], mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
+        return out, forward, count(jaxprs[0], mesh, pin_lhs_in_vmem, pin_rhs_in_vmem)
 
     return counted
