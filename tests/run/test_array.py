@@ -411,7 +411,8 @@ def test_arrays_speak_the_buffer_protocol_as_jax_s(name):
     def seen(view):
         return view.format, view.shape, view.strides, view.readonly, view.tobytes()
 
-    same(lambda jax, jnp: seen(memoryview(run_on(jax, BUFFERS[name]))), raises=EITHER)
+    # Python 3.11 gives SystemError for an array that waits for its program and has no buffer.
+    same(lambda jax, jnp: seen(memoryview(jax.block_until_ready(run_on(jax, BUFFERS[name])))), raises=EITHER)
 
 
 def test_a_buffer_of_an_array_keeps_its_memory_alive():
