@@ -45,7 +45,7 @@ ROOM_LINES = {
     "indexing": (550, "copies go to the elements of a reference, and have sizes that a kernel computes"),
     "transforms": (1_145, "constants of linear parts may be residuals"),
     "calls": (1_720, "custom rules are bound with functions"),
-    "dispatch": (2_935, "constants that a derivative reads keep their order"),
+    "dispatch": (2_940, "constants that a derivative reads keep their order"),
     "higher": (2_105, "loops refuse wrong operands"),
     "composed": (4_870, "inner traces capture the numbers of views of references; counts of operands"),
     "api": (5_755, "lowered programs describe results over their mesh"),

@@ -26,7 +26,7 @@ from minijax.transforms.batch import batch_jaxpr_axes
 from minijax.transforms.discharge import DischargeableCall
 from minijax.transforms.jvp import jvp_jaxpr
 from minijax.transforms.linearize import linearize_jaxpr
-from minijax.transforms.partial_eval import partial_eval_jaxpr, permute_jaxpr
+from minijax.transforms.partial_eval import PartialEval, partial_eval_jaxpr, permute_jaxpr
 from minijax.transforms.partial_eval_custom import EqnParts
 from minijax.transforms.prune import prune_closed
 from minijax.transforms.transpose import transpose_jaxpr
@@ -180,9 +180,9 @@ class Jit(Call, DischargeableCall):
         known_ins, unknown_ins = unknown.partition(range(len(unknown)))
         known_outs, unknown_outs = pe.out_unknown.partition(range(len(pe.out_unknown)))
         known, rest = unknown.partition(operands)
-        sources, params = _known_call(pe.known, known_ins, known_outs, known_params)
-        results = self.bind_all(known, params)
-        values = [known[i] if kind == "in" else results[i] for kind, i in sources]
+        sources, params = _known_call(pe.known, known_ins, known_outs, known_params, _forwarded_constants(pe, closed))
+        at = {"in": known, "out": self.bind_all(known, params), "const": closed.consts}
+        values = [at[kind][i] for kind, i in sources]
         outs, residuals = values[: len(known_outs)], values[len(known_outs) :]
         if not unknown_outs and not pe.unknown.effects:
             return outs
@@ -265,12 +265,43 @@ _key_of: Callable[[dict], tuple] = operator.itemgetter(*_KEY_PARAMS)
 """The parameters of a call without its jaxpr, as a cache key: entries must not keep the jaxpr alive."""
 
 
-def _known_call(closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict) -> tuple[tuple, dict]:
-    """The sources of results and residuals of a body, operands -> (results, residuals), and its call's parameters."""
+def _known_call(
+    closed: ClosedJaxpr, ins: Sequence[int], outs: Sequence[int], params: dict, consts: Sequence
+) -> tuple[tuple, dict]:
+    """The sources of results and residuals of a body, operands -> (results, residuals), and its call's parameters.
+
+    The call does not return residuals that are among `consts`.
+    """
     is_specified = tuple([params["out_shardings"][i] is not UNSPECIFIED for i in outs])
+    closed, given = _without_constants(closed, len(outs), consts) if consts else (closed, [])
     closed, sources = forwarded(closed, len(outs), is_specified)
     own = [i for i, (kind, _) in zip(outs, sources, strict=False) if kind == "out"]
+    if given:
+        residuals = iter(sources[len(outs) :])
+        sources = *sources[: len(outs)], *(next(residuals) if i is None else ("const", i) for i in given)
     return sources, jit_p.calling(params, closed, (), ins, own)[1]
+
+
+def _without_constants(closed: ClosedJaxpr, count: int, consts: Sequence) -> tuple[ClosedJaxpr, list[int | None]]:
+    """A jaxpr without those results after the first `count` that are among `consts`, and the places of all in `consts`.
+
+    The places are an empty list if no result is a constant.
+    """
+    at = {id(c): i for i, c in enumerate(consts)}
+    places = {v: at[id(c)] for v, c in zip(closed.constvars, closed.consts, strict=True) if id(c) in at}
+    given = [places.get(v) if type(v) is Var else None for v in closed.jaxpr.outvars[count:]]
+    if given.count(None) == len(given):
+        return closed, []
+    left = [True] * count + [i is None for i in given]
+    return prune_closed(closed, tuple(left), True)[0], given
+
+
+def _forwarded_constants(parts: PartialEval, closed: ClosedJaxpr) -> Sequence:
+    """The constants of a body whose known part need not return them: as in jax none, unless it forwards an operand."""
+    if not closed.consts or not parts.num_residuals:
+        return ()
+    operands, outvars = set(parts.known.jaxpr.invars), parts.known.jaxpr.outvars
+    return closed.consts if any(v in operands for v in outvars[-parts.num_residuals :] if type(v) is Var) else ()
 
 
 class _LinearCalls(NamedTuple):
@@ -291,31 +322,12 @@ class _LinearCalls(NamedTuple):
 def _linear_calls(closed: ClosedJaxpr, nonzeros: Mask, how: tuple) -> _LinearCalls:
     params, parts = dict(zip(_KEY_PARAMS, how, strict=True)), linearize_jaxpr(closed, nonzeros, closes=False)
     every, outs = range(len(nonzeros)), range(len(parts.out_nonzeros))
-    primal, given = _without_constants(parts.primal, len(outs), closed.consts)
-    sources, call = _known_call(primal, every, outs, params)
-    if given:
-        residuals = iter(sources[len(outs) :])
-        sources = *sources[: len(outs)], *(next(residuals) if i is None else ("const", i) for i in given)
+    sources, call = _known_call(parts.primal, every, outs, params, closed.consts)
     ins = [*(None for _ in sources[len(outs) :]), *nonzeros.marked(every)]
     pushed = jit_p.parts(params)[1], parts.tangent, (), ins, parts.out_nonzeros.marked(outs)
     in_order = tuple([("out", i) for i in range(len(call["jaxpr"].jaxpr.outvars))])
     ordered = None if tuple(sources) == in_order else sources
     return _LinearCalls(call, ordered, jit_p.calling(*pushed)[1], parts.out_nonzeros, closed.consts)
-
-
-def _without_constants(primal: ClosedJaxpr, count: int, consts: Sequence) -> tuple[ClosedJaxpr, list[int | None]]:
-    """A jaxpr without those results after the first `count` that are among `consts`, and the places of all in `consts`.
-
-    The places are an empty list if no result is a constant.
-    """
-    own = {id(c): i for i, c in enumerate(consts)}
-    places = {v: own[id(c)] for v, c in zip(primal.constvars, primal.consts, strict=True) if id(c) in own}
-    outvars = primal.jaxpr.outvars
-    given = [places.get(v) if type(v) is Var else None for v in outvars[count:]]
-    if given.count(None) == len(given):
-        return primal, []
-    left = [True] * count + [i is None for i in given]
-    return prune_closed(primal, tuple(left), True)[0], given
 
 
 @state.traced_cache

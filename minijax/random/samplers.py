@@ -686,7 +686,7 @@ def ball(key: ArrayLike, d: int, p: float = 2, shape: Shape = (), dtype: DTypeLi
 _ONE = np.float32(1.0)
 
 
-@sampler(casts=True, inline=True)
+@sampler(inexact_dtype, casts=True, inline=True)
 def lognormal(
     key: ArrayLike, sigma: ArrayLike = _ONE, shape: Shape | None = None, dtype: DTypeLike | None = None
 ) -> Array:

@@ -193,7 +193,15 @@ DRAWS = [
 
 # Draws with parameters, by name: the arguments that follow the key.
 PARAMETRIC = {
-    "lognormal": [(), (2.0, (3,)), (P,), (P, (2, 3)), (np.float16(2), None, "float16"), (1, (0,))],
+    "lognormal": [
+        (),
+        (2.0, (3,)),
+        (P,),
+        (P, (2, 3)),
+        (np.float16(2), None, "float16"),
+        (1, (0,)),
+        (1.0, (2,), "complex64"),
+    ],
     "rayleigh": [(1.0,), (P,), (P, (2, 3)), (2, (3,), "bfloat16"), (P, (2, 0, 3))],
     "pareto": [(2.0,), (2.0, (3,)), (P, (2, 3)), (3, (2,), "float16")],
     "weibull_min": [(1.0, 2.0), (P, 2.0, (2, 3)), (1, 2, (3,)), (1.0, P, (3,), "bfloat16")],

@@ -26,6 +26,9 @@ def bodies(jax, jnp):
         "nested_and_own": lambda x: jax.jit(lambda x: two * jnp.sin(x))(x) * two,
         "loop": lambda x: lax.fori_loop(0, 2, lambda i, c: jax.jit(of_fwd)(c) * one, x),
         "steps": lambda x: lax.scan(lambda c, y: (jax.jit(lambda c: table @ of_rule(c))(c) * one, c), x, table)[0],
+        "recomputed": jax.checkpoint(lambda x: jax.jit(of_fwd)(x) * one),
+        "recomputed_without_operands": jax.checkpoint(lambda x: jax.jit(lambda x: of_fwd(jnp.sin(x)))(x)),
+        "saved": jax.checkpoint(jax.jit(lambda x: x * x * two), policy=jax.checkpoint_policies.everything_saveable),
         "branch": lambda x: lax.cond(x[0] > 0, of_fwd, jax.jit(lambda x: table @ jnp.sin(x) * two), x),
     }
 
