@@ -602,13 +602,13 @@ def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
         return outcome
     gc.collect()
     trace = watched()
-    if trace is None:
+    tracers = [] if trace is None else [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
+    if not tracers:  # somebody may keep the trace itself
         return outcome
-    tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
     where = "\n".join([_leak(t, {id(tracers)}) for t in tracers])
     name = "DynamicJaxprTrace" if isinstance(trace, JaxprTrace) else type(trace).__name__
     advice = "Return values from the traced function instead of storing them elsewhere."
-    raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where or 'none that is reachable'}\n{advice}")
+    raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where}\n{advice}")
 
 
 def forbid_tracing(function: str) -> None:
