@@ -159,6 +159,25 @@ def test_checking_leaks_accepts_programs_that_leak_nothing():
     assert np.isfinite(got[0]).all()
 
 
+KEPT_TRACES = {
+    "jit": lambda jax, jnp, keep: jax.jit(keep)(1.0),
+    "vmap": lambda jax, jnp, keep: jax.vmap(keep)(jnp.ones(2)),
+    "grad": lambda jax, jnp, keep: jax.grad(keep)(1.0),
+    "scan": lambda jax, jnp, keep: jax.lax.scan(lambda c, x: (keep(c), x), 1.0, jnp.ones(2)),
+    "make_jaxpr": lambda jax, jnp, keep: str(jax.make_jaxpr(keep)(1.0)),
+}
+
+
+@pytest.mark.parametrize("maker", KEPT_TRACES)
+def test_a_trace_may_be_kept_without_its_tracers(maker):
+    def program(jax, jnp):
+        kept = []
+        with jax.checking_leaks():
+            return KEPT_TRACES[maker](jax, jnp, lambda x: kept.append(x._trace) or x * 2)
+
+    compare.same(program)
+
+
 def test_finished_traces_and_their_arrays_are_freed():
     class Marked(dict):
         """A dict that can be watched."""

@@ -150,7 +150,7 @@ minijax.run.clients.client: device_under_test=default_backend
 """,
     "traceback_util": """
 minijax.base.source: UnfilteredStackTrace _exclude_paths=excluded_paths
-    api_boundary include_frame register_exclusion
+    api_boundary filter_traceback=filtered include_frame register_exclusion
 """,
     "tree_util": "minijax.base.tree: default_registry _registry=registered_types flatten_one_level prefix_errors",
     "typing": "minijax.base.dtypes: SupportsDType",

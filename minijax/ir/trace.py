@@ -297,7 +297,7 @@ class JaxprTrace(Trace):
         aval: Any = self.atom(x).aval
         return aval.mutable_qdd.cur_val
 
-    def new_arg(self, aval: Aval, name: str | None = None) -> DynamicJaxprTracer:
+    def new_arg(self, aval: Aval, source_info: Any = None, name: str | None = None) -> DynamicJaxprTracer:
         var = _variable(aval)
         self.invars.append(var)
         return _tracer_of(self, var, name)
@@ -602,13 +602,13 @@ def checked_for_leaks(watched: "weakref.ref[Any]", outcome: Any) -> Any:
         return outcome
     gc.collect()
     trace = watched()
-    if trace is None:
+    tracers = [] if trace is None else [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
+    if not tracers:  # somebody may keep the trace itself
         return outcome
-    tracers = [r for r in gc.get_referrers(trace) if isinstance(r, Tracer)]
     where = "\n".join([_leak(t, {id(tracers)}) for t in tracers])
     name = "DynamicJaxprTrace" if isinstance(trace, JaxprTrace) else type(trace).__name__
     advice = "Return values from the traced function instead of storing them elsewhere."
-    raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where or 'none that is reachable'}\n{advice}")
+    raise Exception(f"Leaked trace {name}. Leaked tracer(s):\n{where}\n{advice}")
 
 
 def forbid_tracing(function: str) -> None:
@@ -636,7 +636,7 @@ def _record(fun, avals, debug_info, trace):
 def _traced(trace, fun, avals):
     names = trace.debug_info.arg_names or (None,) * len(avals)
     with context.entered(context.without_names(context.current_context())):
-        return trace.to_jaxpr(list(fun(*[trace.new_arg(a, n) for a, n in zip(avals, names, strict=False)])))
+        return trace.to_jaxpr(list(fun(*[trace.new_arg(a, None, n) for a, n in zip(avals, names, strict=False)])))
 
 
 _deeply_traced = stack.deep(_traced)

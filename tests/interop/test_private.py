@@ -193,13 +193,15 @@ vectorize._check_output_dims(lambda x: x, {"n": 2}, [("n",)], "here")(jnp.ones(3
 [batching.make_iota(3).tolist(), jax.vmap(element)(jnp.arange(6.0).reshape(2, 3)).tolist()]
 [threefry2x32.threefry_split(jnp.array([1, 2], "uint32"), (2,)).tolist()]
 [jax.jit(lambda w: threefry2x32.threefry_random_bits(w, 16, (2, 2)))(jnp.array([1, 2], "uint32")).tolist()]
+str(jax.make_jaxpr(lambda x: x + core.trace_ctx.trace.new_arg(jax.typeof(x), source_info=source_info_util.current()))(1.0))
+str(jax.make_jaxpr(lambda x: x + core.trace_ctx.trace.new_arg(jax.typeof(x), source_info=None))(1.0).in_avals)
 ode.ravel_first_arg, ode.api_util.debug_info
 """
 PROGRAM = """
 import json, sys
 from functools import partial
 import jax, jax.numpy as jnp
-from jax._src import api, config, core, test_util, util
+from jax._src import api, config, core, source_info_util, test_util, util
 from jax._src.interpreters import batching, partial_eval
 from jax._src.numpy import index_tricks as tricks, lax_numpy, util as promotion, vectorize
 from jax._src.random import threefry2x32
