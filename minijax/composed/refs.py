@@ -751,8 +751,14 @@ class TransformedRef:
     @property
     def here(self) -> TransformedRef:
         """The view as the current trace uses it: an inner trace captures the numbers of its index, as jax's does."""
-        made, trace = self._made, state.thread.trace
-        if made is trace or made is None or type(trace) is not JaxprTrace:
+        trace = state.thread.trace
+        return self if self._made is trace or type(trace) is not JaxprTrace else self.with_leaves
+
+    @property
+    def with_leaves(self) -> TransformedRef:
+        """The view with numbers of its index that are values of the trace in which it was made."""
+        made = self._made
+        if made is None:
             return self
         if self._captured is None:
             self._captured = with_operands(self, lambda n: DynamicJaxprTracer(made, Literal(np.int32(n), _INT32), None))
@@ -775,7 +781,7 @@ class TransformedRef:
         return f"TransformedRef({self.ref!r}, {self._path}, {self._arrays})"
 
     def tree_flatten(self) -> tuple:
-        view = self.here
+        view = self.with_leaves if type(state.thread.trace) is JaxprTrace else self
         return (view.ref, *view._arrays), view._path
 
     @classmethod

@@ -2,32 +2,57 @@
 
 import pytest
 from compare import ours, same
+from given import given
 
 pytestmark = pytest.mark.oracle
 
-STEPS = """
-[jax.make_jaxpr(f)(1.0) for _ in range(3)]
-jax.make_jaxpr(f)(2.5)
-jax.make_jaxpr(f)(1)
-[jax.eval_shape(f, 1.0), jax.eval_shape(f, 2.0)]
-[jax.eval_shape(f, jax.ShapeDtypeStruct((3,), 'float32')), jax.jit(f).trace(jnp.ones(3)), jax.jit(f)(jnp.ones(3))]
-jax.jit(lambda y: [jax.make_jaxpr(f)(1.0) for _ in range(3)] and y)(1.0)
-jax.jit(lambda y: [jax.eval_shape(f, jnp.ones(4)) for _ in range(3)] and y)(1.0)
-jax.jit(lambda y: [jax.make_jaxpr(lambda x: f(x) + y)(1.0) for _ in range(3)] and y)(1.0)
-[jax.make_jaxpr(f, return_shape=True)(jnp.ones(5)) for _ in range(3)]
-[jax.make_jaxpr(f, axis_env=[('i', 2)])(jnp.ones(6)) for _ in range(3)]
-[jax.make_jaxpr(f, static_argnums=0)(1), jax.make_jaxpr(f, static_argnums=0)(1), jax.jit(f, static_argnums=0)(1)]
-[jax.make_jaxpr(mapped)(jnp.ones(3)) for _ in range(3)]
-[jax.make_jaxpr(jax.grad(f))(1.0) for _ in range(2)]
-[jax.make_jaxpr(counter)(1.0) for _ in range(2)]
-[jax.make_jaxpr(counter.method)(1.0) for _ in range(2)]
-[jax.eval_shape(f, jnp.ones(8)), jax.jit(f, donate_argnums=0)(jnp.ones(8)), jax.jit(f, out_shardings=place)(jnp.ones(8))]
-[jax.jit(f, keep_unused=True)(jnp.ones(9)), jax.jit(f, inline=True)(jnp.ones(9)), jax.jit(f, in_shardings=place)(jnp.ones(9))]
-[jax.jit(f, donate_argnums=0)(jnp.ones(10)), jax.jit(f, donate_argnames='x')(jnp.ones(10)), jax.eval_shape(f, jnp.ones(10))]
-[jax.jit(f, out_shardings=place)(jnp.ones(11))]
-[jax.jit(f, out_shardings=place)(jnp.ones(12)), jax.jit(f).clear_cache(), jax.jit(f, out_shardings=place)(jnp.ones(12))]
-[jax.make_jaxpr(f)(jnp.ones(7)), jax.jit(f).clear_cache(), jax.make_jaxpr(f)(jnp.ones(7))]
-"""
+STEPS = [
+    lambda jax, f: [jax.make_jaxpr(f)(1.0) for _ in range(3)],
+    lambda jax, f: jax.make_jaxpr(f)(2.5),
+    lambda jax, f: jax.make_jaxpr(f)(1),
+    lambda jax, f: [jax.eval_shape(f, 1.0), jax.eval_shape(f, 2.0)],
+    lambda jax, jnp, f: [
+        jax.eval_shape(f, jax.ShapeDtypeStruct((3,), "float32")),
+        jax.jit(f).trace(jnp.ones(3)),
+        jax.jit(f)(jnp.ones(3)),
+    ],
+    lambda jax, f: jax.jit(lambda y: [jax.make_jaxpr(f)(1.0) for _ in range(3)] and y)(1.0),
+    lambda jax, jnp, f: jax.jit(lambda y: [jax.eval_shape(f, jnp.ones(4)) for _ in range(3)] and y)(1.0),
+    lambda jax, f: jax.jit(lambda y: [jax.make_jaxpr(lambda x: f(x) + y)(1.0) for _ in range(3)] and y)(1.0),
+    lambda jax, jnp, f: [jax.make_jaxpr(f, return_shape=True)(jnp.ones(5)) for _ in range(3)],
+    lambda jax, jnp, f: [jax.make_jaxpr(f, axis_env=[("i", 2)])(jnp.ones(6)) for _ in range(3)],
+    lambda jax, f: [
+        jax.make_jaxpr(f, static_argnums=0)(1),
+        jax.make_jaxpr(f, static_argnums=0)(1),
+        jax.jit(f, static_argnums=0)(1),
+    ],
+    lambda jax, jnp, mapped: [jax.make_jaxpr(mapped)(jnp.ones(3)) for _ in range(3)],
+    lambda jax, f: [jax.make_jaxpr(jax.grad(f))(1.0) for _ in range(2)],
+    lambda jax, counter: [jax.make_jaxpr(counter)(1.0) for _ in range(2)],
+    lambda jax, counter: [jax.make_jaxpr(counter.method)(1.0) for _ in range(2)],
+    lambda jax, jnp, f, place: [
+        jax.eval_shape(f, jnp.ones(8)),
+        jax.jit(f, donate_argnums=0)(jnp.ones(8)),
+        jax.jit(f, out_shardings=place)(jnp.ones(8)),
+    ],
+    lambda jax, jnp, f, place: [
+        jax.jit(f, keep_unused=True)(jnp.ones(9)),
+        jax.jit(f, inline=True)(jnp.ones(9)),
+        jax.jit(f, in_shardings=place)(jnp.ones(9)),
+    ],
+    lambda jax, jnp, f: [
+        jax.jit(f, donate_argnums=0)(jnp.ones(10)),
+        jax.jit(f, donate_argnames="x")(jnp.ones(10)),
+        jax.eval_shape(f, jnp.ones(10)),
+    ],
+    lambda jax, jnp, f, place: [jax.jit(f, out_shardings=place)(jnp.ones(11))],
+    lambda jax, jnp, f, place: [
+        jax.jit(f, out_shardings=place)(jnp.ones(12)),
+        jax.jit(f).clear_cache(),
+        jax.jit(f, out_shardings=place)(jnp.ones(12)),
+    ],
+    lambda jax, jnp, f: [jax.make_jaxpr(f)(jnp.ones(7)), jax.jit(f).clear_cache(), jax.make_jaxpr(f)(jnp.ones(7))],
+]
 
 
 def test_functions_run_as_often_as_in_jax():
@@ -45,13 +70,13 @@ def test_functions_run_as_often_as_in_jax():
             def method(self, x):
                 return f(x)
 
-        given = dict(jax=jax, jnp=jnp, f=f, mapped=jax.vmap(f), counter=Counter())
-        given["place"] = jax.sharding.SingleDeviceSharding(jax.devices()[0])
+        values = dict(jax=jax, jnp=jnp, f=f, mapped=jax.vmap(f), counter=Counter())
+        values["place"] = jax.sharding.SingleDeviceSharding(jax.devices()[0])
         found = []
-        for text in STEPS.strip().splitlines():
+        for step in STEPS:
             runs.clear()
-            eval(text, given)
-            found.append(f"{text}: {len(runs)}")
+            given(step, values)
+            found.append(len(runs))
         return found
 
     same(program)

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from given import given
 from jaxlib import xla_client
 from mesh_language import same, same_errors
 
@@ -164,32 +165,38 @@ def test_a_module_is_replaced_by_another():
 
 
 # Of devices that programs are only compiled for, which for CPUs XLA cannot do.
-DESCRIBED = """
-str(lowered(s).as_text()).count("num_partitions = 8")
-s.memory_kind, NamedSharding(mesh, P("x"), memory_kind="device").memory_kind, jax.sharding.SingleDeviceSharding(devices[0]).memory_kind
-export.export(jax.jit(lambda x: x * 2))(jax.ShapeDtypeStruct((8,), "float32", sharding=s)).nr_devices
-lowered(s).compile()
-lowered(jax.sharding.SingleDeviceSharding(devices[0])).compile()
-jax.jit(lambda x: x * 2, in_shardings=s)(np.ones(8))
-jax.device_put(np.ones(8), s)
-jax.device_put(np.ones(8), devices[0])
-""".strip().splitlines()
+DESCRIBED = [
+    lambda s, lowered: str(lowered(s).as_text()).count("num_partitions = 8"),
+    lambda jax, devices, mesh, P, s, NamedSharding: (
+        s.memory_kind,
+        NamedSharding(mesh, P("x"), memory_kind="device").memory_kind,
+        jax.sharding.SingleDeviceSharding(devices[0]).memory_kind,
+    ),
+    lambda jax, export, s: (
+        export.export(jax.jit(lambda x: x * 2))(jax.ShapeDtypeStruct((8,), "float32", sharding=s)).nr_devices
+    ),
+    lambda s, lowered: lowered(s).compile(),
+    lambda jax, devices, lowered: lowered(jax.sharding.SingleDeviceSharding(devices[0])).compile(),
+    lambda jax, s: jax.jit(lambda x: x * 2, in_shardings=s)(np.ones(8)),
+    lambda jax, s: jax.device_put(np.ones(8), s),
+    lambda jax, devices: jax.device_put(np.ones(8), devices[0]),
+]
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("line", DESCRIBED)
-def test_devices_that_programs_are_only_compiled_for(line):
+@pytest.mark.parametrize("call", DESCRIBED)
+def test_devices_that_programs_are_only_compiled_for(call):
     devices = xla_client.get_topology_for_devices(list(minijax.devices()))._make_compile_only_devices()
 
     def outcome(package):
         jax, export = importlib.import_module(package), importlib.import_module(f"{package}.export")
         mesh = jax.sharding.Mesh(np.array(devices), ("x",))
-        names = dict(vars(jax.sharding), jax=jax, export=export, np=np, devices=devices, mesh=mesh, P=jax.P)
+        names = dict(vars(jax.sharding), jax=jax, export=export, devices=devices, mesh=mesh, P=jax.P)
         names["s"] = jax.sharding.NamedSharding(mesh, jax.P("x"))
         describe = lambda s: jax.ShapeDtypeStruct((8,), "float32", sharding=s)  # noqa: E731
         names["lowered"] = lambda s: jax.jit(lambda x: x * 2).lower(describe(s))
         try:
-            return eval(line, names)
+            return given(call, names)
         except Exception as error:
             return type(error).__name__, str(error)
 

@@ -158,8 +158,15 @@ def jitted(jax, jnp, x, flag):
     return f(1.0) + f(2.0) + jax.vmap(lambda y: view[...] * y)(x).sum() + jax.grad(lambda y: view[...] * y)(2.0)
 
 
+def passed(jax, jnp, x, flag):
+    ref, other = jax.new_ref(x.reshape(2, 2)), jax.new_ref(x.reshape(2, 2))
+    view = ref.at[1].at[0]
+    found = jax.lax.cond(flag, lambda w: w[...], lambda w: w[...] * 2, view)
+    return found + jax.jit(lambda d: d["w"][...] * 2 + d["v"][0])({"w": view, "v": other.at[0]})
+
+
 @pytest.mark.oracle
-@pytest.mark.parametrize("function", [branch, nested, reshaped, loop, jitted])
+@pytest.mark.parametrize("function", [branch, nested, reshaped, loop, jitted, passed])
 def test_views_outside_of_kernels(function):
     program = lambda jax, jnp: jax.jit(lambda x, flag: function(jax, jnp, x, flag))  # noqa: E731
     compare.same_jaxpr(program, FOUR, True)

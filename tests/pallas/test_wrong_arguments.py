@@ -1,8 +1,10 @@
 """Arguments of Pallas' functions that are not what they take, each in several ways: jax's exceptions and phrases."""
 
 import compare
+import numpy as np
 import pallas_kernels  # noqa: F401  the short names of Pallas' modules
 import pytest
+from pallas.subcore_kernels import on_v6e
 
 Y = ((8, 128), "float32")
 WRONG = {"None": None, "a text": "wrong", "a float": 1.5, "a number": 3, "an object": object()}
@@ -125,6 +127,48 @@ OUTSIDE = {
 def test_arguments_outside_of_kernels(name):
     make, phrases = OUTSIDE[name]
     compare.same_refusal(lambda jax, jnp, pl, pltpu: lambda: make(jax, jnp, pl, pltpu), phrases)
+
+
+I8 = np.arange(8)
+ON_SUBCORES = {
+    "gather of a number": (lambda plsc, v, w, h: plsc.load_gather(1.5, [I8]), ["Can only call `load_gather` on a `Ref`"]),
+    "gather of halves": (lambda plsc, v, w, h: plsc.load_gather(h, [I8]), ["ref.dtype=bfloat16 must be int32 or float32"]),
+    "gather at a matrix": (lambda plsc, v, w, h: plsc.load_gather(v, [I8.reshape(2, 4)]), ["Indices must be a 1-D array"]),
+    "gather at two": (lambda plsc, v, w, h: plsc.load_gather(v, [I8, I8]), ["The number of indices does not match"]),
+    "gather of more than a register": (lambda plsc, v, w, h: plsc.load_gather(w, [np.arange(16)]), ["Gather only supports float32 arrays of shapes [(8,)], got (16,)"]),
+    "mask of a gather": (lambda plsc, v, w, h: plsc.load_gather(v, [I8], mask=I8[:3] > 1), ["mask.shape=(3,) does not match the expected shape (8,)"]),
+    "scatter at nothing": (lambda plsc, v, w, h: plsc.store_scatter(v, [], v[...]), ["Indices must not be empty"]),
+    "shape of a scatter": (lambda plsc, v, w, h: plsc.store_scatter(v, [I8], w[...]), ["x.shape=(16,) does not match"]),
+    "dtype of a scatter": (lambda plsc, v, w, h: plsc.store_scatter(v, [I8], v[...] > 1), ["val.dtype=bool != ref.dtype=float32"]),
+    "mask of a scatter": (lambda plsc, v, w, h: plsc.addupdate_scatter(v, [I8], v[...], mask=I8[:3] > 1), ["mask.shape=(3,) does not match"]),
+    "no reference": (lambda plsc, v, w, h: plsc.addupdate(1.5, v[...]), ["ref must be an AbstractRef or TransformedRef, got 1.5"]),
+    "halves as keys": (lambda plsc, v, w, h: plsc.sort_key_val(v[...] > 1, v[...]), ["keys dtype bool should be uint32, int32 or float32"]),
+    "flags as values": (lambda plsc, v, w, h: plsc.sort_key_val(v[...], v[...] > 1), ["values dtype bool should be 32 bits"]),
+    "mask of a sort": (lambda plsc, v, w, h: plsc.sort_key_val(v[...], v[...], mask=v[...]), ["mask dtype float32 is not boolean"]),
+    "counted flags": (lambda plsc, v, w, h: plsc.scan_count(v[...] > 1), ["x.dtype=bool must be uint32, int32 or float32"]),
+    "mask of a count": (lambda plsc, v, w, h: plsc.scan_count(v[...], v[...]), ["mask.dtype=float32 is not a boolean dtype"]),
+    "packed dtypes": (lambda plsc, v, w, h: plsc.pack(v[...], v[...] > 1, format=plsc.PackFormat.INTERLEAVED), ["Packed arrays must have the same dtype, got float32 and bool"]),
+    "format": (lambda plsc, v, w, h: plsc.pack(v[...], v[...], format="wrong"), ["Unexpected format: wrong"]),
+}  # fmt: skip
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ON_SUBCORES)
+def test_arguments_of_operations_of_subcores(name):
+    call, phrases = ON_SUBCORES[name]
+
+    def program(jax, pl, pltpu, plsc):
+        def body(x, o, *scratch):
+            call(plsc, *scratch)
+
+        mesh = plsc.VectorSubcoreMesh(core_axis_name="c", subcore_axis_name="s")
+        scratch = [pltpu.VMEM((8,), "float32"), pltpu.VMEM((16,), "float32"), pltpu.VMEM((16,), "bfloat16")]
+        x = jax.ShapeDtypeStruct((128,), "float32")
+        f = pl.kernel(body, x, mesh=mesh, scratch_types=scratch)
+        return lambda: jax.make_jaxpr(f)(x)
+
+    with compare.on_both(on_v6e):
+        compare.same_refusal(program, phrases)
 
 
 @pytest.mark.oracle

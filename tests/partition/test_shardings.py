@@ -6,86 +6,192 @@ import pickle
 import compare
 import numpy as np
 import pytest
+from given import given
 
 from minijax.ir.types import ShapedArray
 from minijax.partition import meshes, shardings
 
 NAMES = ("P", "Mesh", "AbstractMesh", "AxisType", "NamedSharding", "SingleDeviceSharding")
 
-# Evaluated on both sides, with `d` four devices, `m` a 2x2 mesh and `a` an abstract 2x4 mesh.
-EXPRESSIONS = """
-P() | P(None) | P('x', None) | P(('x', 'y')) | P(('x',)) == P('x') | P(['x', 'y']) | P(()) | P(1)
-P() + P('x') | P('x') + ('y',) | ('a',) + P('x') | P('x') + ['y'] | P('x') == ('x',)
-P('x', None) == P('x') | hash(P('x')) == hash(P(('x',))) | P('x')[0] | P('x', 'y')[0:1] | len(P('x', None))
-list(P('x')) | P.UNCONSTRAINED | P(P.UNCONSTRAINED, 'x') | P('x', unreduced={'y'}) | P('x', reduced={'y'})
-P(unreduced={'y'}, reduced={'z'}) | P('x', unreduced={'x'}) | P('x', unreduced={'y'}, reduced={'y'})
-P('x', unreduced='y') | P('x', unreduced={None}) | P(('x', ('y',))) | P('x').count('x')
-P('x', 'y').index('y') | P('x').index('z') | P('x').update(partitions=('y',))
-P('x', unreduced={'y'}) + P('z') | P('x').update(unreduced={'y'}) | P('x', 'x') | P('x').partitions
-pickle.loads(pickle.dumps(P('x', P.UNCONSTRAINED, unreduced={'y'}))) | copy.deepcopy(P('x')) == P('x') | m
-str(m) | m.shape | m.shape_tuple | m.axis_names | m.axis_sizes | m.axis_types | m.size | m.empty | m.devices
-m.device_ids | m.local_devices | m.abstract_mesh | m.is_multi_process | m.local_mesh is m | m.auto_axes
-m.manual_axes | m.explicit_axes | m.are_all_axes_auto | m.is_scalar | m is Mesh(m.devices, ('x', 'y'))
-m == a | m.update(axis_names=('p', 'q')) | m.update(axis_types=(AxisType.Explicit,) * 2)
-m.devices.flags.writeable | Mesh(d, 'x') | Mesh(d, ('x', 'y')) | Mesh(d, (None,))
-Mesh(d, ('x',), (AxisType.Auto,) * 2) | Mesh(d, 'x', ('a',)) | Mesh(d, 'x', AxisType.Explicit)
-Mesh(np.array(d[0]), ()) | Mesh(np.empty((), dtype=object), ()) | list(AxisType)
-Mesh(np.empty((), dtype=object), ()).empty | copy.deepcopy(m) is m | m.update(devices=np.array(d))
-AxisType.Auto.value | a | str(a) | a.shape | a.size | a.empty | a.axis_types | a.devices | a.device_ids
-a.local_devices | a.abstract_mesh | a.update(axis_sizes=(3, 4))
-a.update_axis_types({'x': AxisType.Manual}) | a.abstract_device | a == a.update() | AbstractMesh((), ())
-AbstractMesh((), ()).empty | AbstractMesh((2,), 'x', AxisType.Explicit) | AbstractMesh((1,), ('x', 'y'))
-AbstractMesh((1,), 'x', (AxisType.Auto,) * 2) | pickle.loads(pickle.dumps(a)) == a
-hash(a) == hash(a.update()) | NamedSharding(m, P('x')) | str(NamedSharding(m, P('x')))
-NamedSharding(m, P('x'), memory_kind='pinned_host') | NamedSharding(m, P('z'))
-NamedSharding(m, P('x', 'x')) | NamedSharding(m, P(('x', 'x'))) | NamedSharding(m, 'x')
-NamedSharding(m, P('x', unreduced={'z'})) | NamedSharding(m, P(), memory_kind='x')
-NamedSharding(a, P('x')) | NamedSharding(m, P('x', None)) == NamedSharding(m, P('x'))
-NamedSharding(m, P()) == NamedSharding(m, P(), memory_kind='device')
-NamedSharding(m, P('x')).is_equivalent_to(NamedSharding(m, P('x', None)), 2)
-NamedSharding(m, P('x')).is_equivalent_to(NamedSharding(m, P('y')), 2)
-SingleDeviceSharding(d[0]).is_equivalent_to(NamedSharding(m, P()), 1)
-SingleDeviceSharding(d[0]).is_equivalent_to(NamedSharding(Mesh(d[:1], 'x'), P('x')), 1)
-SingleDeviceSharding(d[0]) == NamedSharding(Mesh(d[:1], 'x'), P('x'))
-NamedSharding(m, P('x')).devices_indices_map((4, 2))
-NamedSharding(m, P(('y', 'x'))).devices_indices_map((4,))
-NamedSharding(m, P('x')).addressable_devices_indices_map((4, 2))
-NamedSharding(m, P('x')).devices_indices_map((3, 2)) | NamedSharding(m, P('x', 'y')).shard_shape((4, 2))
-NamedSharding(m, P('x')).shard_shape((3, 2)) | NamedSharding(m, P('x')).is_fully_replicated
-NamedSharding(m, P()).is_fully_replicated | NamedSharding(m, P('x')).spec
-NamedSharding(m, P('x')).replicated_axes | NamedSharding(m, P('x')).memory_kind
-NamedSharding(m, P('x')).num_devices | NamedSharding(m, P('x')).is_fully_addressable
-NamedSharding(m, P('x')).has_addressable_devices | NamedSharding(m, P('x')).device_set == set(d)
-NamedSharding(m, P('x')).addressable_devices == set(d)
-NamedSharding(m, P('x')).with_memory_kind('pinned_host') | NamedSharding(m, P('x')).update(spec=P('y'))
-NamedSharding(m, P('x')).check_compatible_aval((3,))
-NamedSharding(m, P('x', None)).check_compatible_aval((3,)) | NamedSharding(a, P('x')).device_set
-NamedSharding(a, P('x')).memory_kind | NamedSharding(a, P('x')).shard_shape((2,))
-NamedSharding(a, P('x')).is_fully_addressable | NamedSharding(a, P('x')).num_devices
-NamedSharding(a, P('x')).addressable_devices | NamedSharding(a, P('x')).devices_indices_map((2,))
-NamedSharding(a, P('x'), memory_kind='foo')
-NamedSharding(a, P('x')).is_equivalent_to(NamedSharding(a, P('x', None)), 2) | SingleDeviceSharding(d[0])
-SingleDeviceSharding(d[0], memory_kind='pinned_host') | SingleDeviceSharding(3)
-SingleDeviceSharding(d[0]) == SingleDeviceSharding(d[0], memory_kind='device')
-SingleDeviceSharding(d[0]).device_set
-hash(SingleDeviceSharding(d[0])) == hash(SingleDeviceSharding(d[0], memory_kind='device'))
-SingleDeviceSharding(d[0]).devices_indices_map((2, 3)) | SingleDeviceSharding(d[0]).shard_shape((2, 3))
-SingleDeviceSharding(d[0]).with_memory_kind('x') | SingleDeviceSharding(d[0]).is_fully_replicated
-SingleDeviceSharding(d[0]) == SingleDeviceSharding(d[1]) | SingleDeviceSharding(d[0]).num_devices
-"""
-CASES = [case.strip() for line in EXPRESSIONS.strip().splitlines() for case in line.split(" | ")]
+# Called on both sides, with `d` four devices, `m` a 2x2 mesh and `a` an abstract 2x4 mesh.
+CASES = [
+    lambda P: P(),
+    lambda P: P(None),
+    lambda P: P("x", None),
+    lambda P: P(("x", "y")),
+    lambda P: P(("x",)) == P("x"),
+    lambda P: P(["x", "y"]),
+    lambda P: P(()),
+    lambda P: P(1),
+    lambda P: P() + P("x"),
+    lambda P: P("x") + ("y",),
+    lambda P: ("a",) + P("x"),
+    lambda P: P("x") + ["y"],
+    lambda P: P("x") == ("x",),
+    lambda P: P("x", None) == P("x"),
+    lambda P: hash(P("x")) == hash(P(("x",))),
+    lambda P: P("x")[0],
+    lambda P: P("x", "y")[0:1],
+    lambda P: len(P("x", None)),
+    lambda P: list(P("x")),
+    lambda P: P.UNCONSTRAINED,
+    lambda P: P(P.UNCONSTRAINED, "x"),
+    lambda P: P("x", unreduced={"y"}),
+    lambda P: P("x", reduced={"y"}),
+    lambda P: P(unreduced={"y"}, reduced={"z"}),
+    lambda P: P("x", unreduced={"x"}),
+    lambda P: P("x", unreduced={"y"}, reduced={"y"}),
+    lambda P: P("x", unreduced="y"),
+    lambda P: P("x", unreduced={None}),
+    lambda P: P(("x", ("y",))),
+    lambda P: P("x").count("x"),
+    lambda P: P("x", "y").index("y"),
+    lambda P: P("x").index("z"),
+    lambda P: P("x").update(partitions=("y",)),
+    lambda P: P("x", unreduced={"y"}) + P("z"),
+    lambda P: P("x").update(unreduced={"y"}),
+    lambda P: P("x", "x"),
+    lambda P: P("x").partitions,
+    lambda P: pickle.loads(pickle.dumps(P("x", P.UNCONSTRAINED, unreduced={"y"}))),
+    lambda P: copy.deepcopy(P("x")) == P("x"),
+    lambda m: m,
+    lambda m: str(m),
+    lambda m: m.shape,
+    lambda m: m.shape_tuple,
+    lambda m: m.axis_names,
+    lambda m: m.axis_sizes,
+    lambda m: m.axis_types,
+    lambda m: m.size,
+    lambda m: m.empty,
+    lambda m: m.devices,
+    lambda m: m.device_ids,
+    lambda m: m.local_devices,
+    lambda m: m.abstract_mesh,
+    lambda m: m.is_multi_process,
+    lambda m: m.local_mesh is m,
+    lambda m: m.auto_axes,
+    lambda m: m.manual_axes,
+    lambda m: m.explicit_axes,
+    lambda m: m.are_all_axes_auto,
+    lambda m: m.is_scalar,
+    lambda Mesh, m: m is Mesh(m.devices, ("x", "y")),
+    lambda m, a: m == a,
+    lambda m: m.update(axis_names=("p", "q")),
+    lambda AxisType, m: m.update(axis_types=(AxisType.Explicit,) * 2),
+    lambda m: m.devices.flags.writeable,
+    lambda Mesh, d: Mesh(d, "x"),
+    lambda Mesh, d: Mesh(d, ("x", "y")),
+    lambda Mesh, d: Mesh(d, (None,)),
+    lambda Mesh, AxisType, d: Mesh(d, ("x",), (AxisType.Auto,) * 2),
+    lambda Mesh, d: Mesh(d, "x", ("a",)),
+    lambda Mesh, AxisType, d: Mesh(d, "x", AxisType.Explicit),
+    lambda Mesh, d: Mesh(np.array(d[0]), ()),
+    lambda Mesh: Mesh(np.empty((), dtype=object), ()),
+    lambda AxisType: list(AxisType),
+    lambda Mesh: Mesh(np.empty((), dtype=object), ()).empty,
+    lambda m: copy.deepcopy(m) is m,
+    lambda d, m: m.update(devices=np.array(d)),
+    lambda AxisType: AxisType.Auto.value,
+    lambda a: a,
+    lambda a: str(a),
+    lambda a: a.shape,
+    lambda a: a.size,
+    lambda a: a.empty,
+    lambda a: a.axis_types,
+    lambda a: a.devices,
+    lambda a: a.device_ids,
+    lambda a: a.local_devices,
+    lambda a: a.abstract_mesh,
+    lambda a: a.update(axis_sizes=(3, 4)),
+    lambda AxisType, a: a.update_axis_types({"x": AxisType.Manual}),
+    lambda a: a.abstract_device,
+    lambda a: a == a.update(),
+    lambda AbstractMesh: AbstractMesh((), ()),
+    lambda AbstractMesh: AbstractMesh((), ()).empty,
+    lambda AbstractMesh, AxisType: AbstractMesh((2,), "x", AxisType.Explicit),
+    lambda AbstractMesh: AbstractMesh((1,), ("x", "y")),
+    lambda AbstractMesh, AxisType: AbstractMesh((1,), "x", (AxisType.Auto,) * 2),
+    lambda a: pickle.loads(pickle.dumps(a)) == a,
+    lambda a: hash(a) == hash(a.update()),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")),
+    lambda P, NamedSharding, m: str(NamedSharding(m, P("x"))),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x"), memory_kind="pinned_host"),
+    lambda P, NamedSharding, m: NamedSharding(m, P("z")),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x", "x")),
+    lambda P, NamedSharding, m: NamedSharding(m, P(("x", "x"))),
+    lambda NamedSharding, m: NamedSharding(m, "x"),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x", unreduced={"z"})),
+    lambda P, NamedSharding, m: NamedSharding(m, P(), memory_kind="x"),
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x", None)) == NamedSharding(m, P("x")),
+    lambda P, NamedSharding, m: NamedSharding(m, P()) == NamedSharding(m, P(), memory_kind="device"),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).is_equivalent_to(NamedSharding(m, P("x", None)), 2),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).is_equivalent_to(NamedSharding(m, P("y")), 2),
+    lambda P, NamedSharding, SingleDeviceSharding, d, m: SingleDeviceSharding(d[0]).is_equivalent_to(
+        NamedSharding(m, P()), 1
+    ),
+    lambda P, Mesh, NamedSharding, SingleDeviceSharding, d: SingleDeviceSharding(d[0]).is_equivalent_to(
+        NamedSharding(Mesh(d[:1], "x"), P("x")), 1
+    ),
+    lambda P, Mesh, NamedSharding, SingleDeviceSharding, d: (
+        SingleDeviceSharding(d[0]) == NamedSharding(Mesh(d[:1], "x"), P("x"))
+    ),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).devices_indices_map((4, 2)),
+    lambda P, NamedSharding, m: NamedSharding(m, P(("y", "x"))).devices_indices_map((4,)),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).addressable_devices_indices_map((4, 2)),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).devices_indices_map((3, 2)),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x", "y")).shard_shape((4, 2)),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).shard_shape((3, 2)),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).is_fully_replicated,
+    lambda P, NamedSharding, m: NamedSharding(m, P()).is_fully_replicated,
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).spec,
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).replicated_axes,
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).memory_kind,
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).num_devices,
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).is_fully_addressable,
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).has_addressable_devices,
+    lambda P, NamedSharding, d, m: NamedSharding(m, P("x")).device_set == set(d),
+    lambda P, NamedSharding, d, m: NamedSharding(m, P("x")).addressable_devices == set(d),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).with_memory_kind("pinned_host"),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).update(spec=P("y")),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x")).check_compatible_aval((3,)),
+    lambda P, NamedSharding, m: NamedSharding(m, P("x", None)).check_compatible_aval((3,)),
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).device_set,
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).memory_kind,
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).shard_shape((2,)),
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).is_fully_addressable,
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).num_devices,
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).addressable_devices,
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).devices_indices_map((2,)),
+    lambda P, NamedSharding, a: NamedSharding(a, P("x"), memory_kind="foo"),
+    lambda P, NamedSharding, a: NamedSharding(a, P("x")).is_equivalent_to(NamedSharding(a, P("x", None)), 2),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0], memory_kind="pinned_host"),
+    lambda SingleDeviceSharding: SingleDeviceSharding(3),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]) == SingleDeviceSharding(d[0], memory_kind="device"),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]).device_set,
+    lambda SingleDeviceSharding, d: (
+        hash(SingleDeviceSharding(d[0])) == hash(SingleDeviceSharding(d[0], memory_kind="device"))
+    ),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]).devices_indices_map((2, 3)),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]).shard_shape((2, 3)),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]).with_memory_kind("x"),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]).is_fully_replicated,
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]) == SingleDeviceSharding(d[1]),
+    lambda SingleDeviceSharding, d: SingleDeviceSharding(d[0]).num_devices,
+]
 
 
 def scope(module, devices):
     names = {name: getattr(module, "PartitionSpec" if name == "P" else name) for name in NAMES}
     mesh = names["Mesh"](np.array(devices).reshape(2, 2), ("x", "y"))
     abstract = names["AbstractMesh"]((2, 4), ("x", "y"))
-    return {**names, "d": devices, "m": mesh, "a": abstract, "np": np, "copy": copy, "pickle": pickle}
+    return {**names, "d": devices, "m": mesh, "a": abstract}
 
 
 def outcome(expression, names):
     try:
-        return repr(eval(expression, names))
+        return repr(given(expression, names))
     except Exception as error:
         return type(error).__name__
 

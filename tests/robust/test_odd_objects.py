@@ -9,6 +9,7 @@ import warnings
 import compare
 import numpy as np
 import pytest
+from given import given
 from processes import left_behind
 
 import minijax
@@ -160,26 +161,57 @@ def test_tracing_may_start_anywhere(program):
     _same(program)
 
 
+CONVERTED = [
+    lambda x, a: x + a,
+    lambda x, a: a * x,
+    lambda x, a: x @ a,
+    lambda x, a: x > a,
+    lambda x, a: x.at[:].set(a),
+    lambda jnp, a: jnp.asarray(a),
+    lambda jnp, a: jnp.array([a, a]),
+    lambda jnp, x, a: jnp.concatenate([x, a]),
+    lambda jnp, a: jnp.reshape(a, (3, 1)),
+    lambda jnp, a: jnp.full_like(a, 2),
+    lambda lax, a: lax.convert_element_type(a, "int32"),
+    lambda jnp, x, a: jnp.einsum("i,i", x, a),
+    lambda jax, x, a: jax.jit(lambda: x + a)(),
+    lambda jax, x, a: jax.vmap(lambda y: y + a)(x),
+    lambda jax, a: jax.random.categorical(jax.random.key(0), a),
+    lambda jnp, a: jnp.fft.fft(a),
+    lambda jnp, a: jnp.isscalar(a),
+    lambda jnp, a: jnp.shape(a),
+    lambda jnp, a: jnp.sin(a),
+    lambda jnp, x, a: jnp.add(x, a),
+    lambda lax, x, a: lax.add(x, a),
+    lambda jax, a: jax.jit(lambda y: y)(a),
+    lambda jax, jnp, a: jax.grad(jnp.sum)(a),
+    lambda jax, a: jax.vmap(lambda y: y)(a),
+    lambda jax, jnp, x, a: jax.jvp(jnp.sin, (a,), (x,)),
+    lambda jax, jnp, a: jax.vjp(jnp.sin, a),
+    lambda jnp, x, a: jnp.where(x > 0, a, x),
+    lambda jnp, a: jnp.where(a),
+    lambda x, a: x[a],
+    lambda jax, a: jax.jit(lambda: a)(),
+    lambda lax, a: lax.scan(lambda c, y: (c, y), 0.0, a),
+    lambda lax, a: lax.fori_loop(0, 1, lambda i, y: y, a),
+    lambda jnp, a: jnp.cumsum(a),
+    lambda jax, a: jax.device_put(a),
+    lambda jax, a: jax.typeof(a),
+    lambda lax, x, a: lax.select(x > 0, a, x),
+    lambda lax, x, a: lax.concatenate([a, x], 0),
+    lambda jnp, a: jnp.sort(a),
+    lambda lax, a: lax.cond(True, lambda y: y, lambda y: y, a),
+    lambda jax, jnp, a: jax.checkpoint(jnp.sin)(a),
+    lambda jax, jnp, a: jax.tree.map(jnp.shape, a),
+]
+
+
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "program",
-    """
-    x + a | a * x | x @ a | x > a | x.at[:].set(a) | jnp.asarray(a) | jnp.array([a, a]) | jnp.concatenate([x, a])
-    jnp.reshape(a, (3, 1)) | jnp.full_like(a, 2) | lax.convert_element_type(a, "int32") | jnp.einsum("i,i", x, a)
-    jax.jit(lambda: x + a)() | jax.vmap(lambda y: y + a)(x) | jax.random.categorical(jax.random.key(0), a)
-    jnp.fft.fft(a) | jnp.isscalar(a) | jnp.shape(a) | jnp.sin(a) | jnp.add(x, a) | lax.add(x, a) | jax.jit(lambda y: y)(a)
-    jax.grad(jnp.sum)(a) | jax.vmap(lambda y: y)(a) | jax.jvp(jnp.sin, (a,), (x,)) | jax.vjp(jnp.sin, a) | jnp.where(x > 0, a, x)
-    jnp.where(a) | x[a] | jax.jit(lambda: a)() | lax.scan(lambda c, y: (c, y), 0.0, a) | lax.fori_loop(0, 1, lambda i, y: y, a)
-    jnp.cumsum(a) | jax.device_put(a) | jax.typeof(a) | lax.select(x > 0, a, x) | lax.concatenate([a, x], 0) | jnp.sort(a)
-    lax.cond(True, lambda y: y, lambda y: y, a) | jax.checkpoint(jnp.sin)(a) | jax.tree.map(jnp.shape, a)
-    """.strip()
-    .replace("\n", "|")
-    .split("|"),
-)
-def test_objects_with_jax_array_are_converted_where_jax_converts_them(program):
+@pytest.mark.parametrize("call", CONVERTED)
+def test_objects_with_jax_array_are_converted_where_jax_converts_them(call):
     def run(jax):
         x = jax.numpy.arange(3.0)
-        return eval(program.strip(), {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "x": x, "a": Offers(lambda: x * 2)})
+        return given(call, {"jax": jax, "jnp": jax.numpy, "lax": jax.lax, "x": x, "a": Offers(lambda: x * 2)})
 
     _same(run)
 
@@ -544,22 +576,74 @@ def test_a_result_does_not_change_with_the_argument():
 
 
 # Functions of a tree `p` of numbers and of others, `q` of positive ones, that has `__jax_array__`.
-OF_TREES = """
-nn.softplus(p), nn.silu(p), nn.mish(p), nn.elu(p), nn.leaky_relu(p), nn.selu(p), nn.hard_tanh(p), nn.hard_swish(p), nn.relu(p)
-jnp.where(p.v > 0, 0.0, p), jnp.where(p.v > 0, p, 1.0), jnp.clip(p, 0, 1), jnp.maximum(p, 0), jnp.add(p, 1), jnp.sin(p)
-jnp.cumsum(p), jnp.cumprod(p), jnp.array_equal(p, p), jnp.hsplit(p, [2]), jnp.split(p, [2]), jnp.sort(p), jnp.take(p, 0)
-jnp.sum(p), jnp.var(p), jnp.dot(p, p), jnp.einsum("i,i", p, p), jnp.stack([p, p]), jnp.reshape(p, (1, 5)), jnp.linalg.norm(p)
-random.gamma(key, q), random.poisson(key, q), random.beta(key, q, 1.0), random.bernoulli(key, q), random.choice(key, p)
-random.multivariate_normal(key, q, jnp.eye(2)), random.uniform(key, (5,), minval=p, maxval=4.0), random.categorical(key, p)
-jax.image.resize(p, (3,), "linear"), jax.scipy.special.erf(p), nn.logsumexp(p), jnp.interp(p, p.v, p)
-lax.stop_gradient(p).v, jax.jit(lambda p: jnp.where(p.v > 0, p, nn.elu(p)))(p), jax.vmap(nn.softplus)(p)
-jax.grad(lambda p: jnp.sum(nn.softplus(p) * jnp.where(p.v > 0, p, 1.0)))(p).v
-""".strip().splitlines()
+OF_TREES = [
+    lambda nn, p: (
+        nn.softplus(p),
+        nn.silu(p),
+        nn.mish(p),
+        nn.elu(p),
+        nn.leaky_relu(p),
+        nn.selu(p),
+        nn.hard_tanh(p),
+        nn.hard_swish(p),
+        nn.relu(p),
+    ),
+    lambda jnp, p: (
+        jnp.where(p.v > 0, 0.0, p),
+        jnp.where(p.v > 0, p, 1.0),
+        jnp.clip(p, 0, 1),
+        jnp.maximum(p, 0),
+        jnp.add(p, 1),
+        jnp.sin(p),
+    ),
+    lambda jnp, p: (
+        jnp.cumsum(p),
+        jnp.cumprod(p),
+        jnp.array_equal(p, p),
+        jnp.hsplit(p, [2]),
+        jnp.split(p, [2]),
+        jnp.sort(p),
+        jnp.take(p, 0),
+    ),
+    lambda jnp, p: (
+        jnp.sum(p),
+        jnp.var(p),
+        jnp.dot(p, p),
+        jnp.einsum("i,i", p, p),
+        jnp.stack([p, p]),
+        jnp.reshape(p, (1, 5)),
+        jnp.linalg.norm(p),
+    ),
+    lambda random, key, p, q: (
+        random.gamma(key, q),
+        random.poisson(key, q),
+        random.beta(key, q, 1.0),
+        random.bernoulli(key, q),
+        random.choice(key, p),
+    ),
+    lambda jnp, random, key, p, q: (
+        random.multivariate_normal(key, q, jnp.eye(2)),
+        random.uniform(key, (5,), minval=p, maxval=4.0),
+        random.categorical(key, p),
+    ),
+    lambda jax, jnp, nn, p: (
+        jax.image.resize(p, (3,), "linear"),
+        jax.scipy.special.erf(p),
+        nn.logsumexp(p),
+        jnp.interp(p, p.v, p),
+    ),
+    lambda jax, jnp, lax, nn, p: (
+        lax.stop_gradient(p).v,
+        jax.jit(lambda p: jnp.where(p.v > 0, p, nn.elu(p)))(p),
+        jax.vmap(nn.softplus)(p),
+    ),
+    lambda jax, jnp, nn, p: jax.grad(lambda p: jnp.sum(nn.softplus(p) * jnp.where(p.v > 0, p, 1.0)))(p).v,
+]
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("text", OF_TREES)
-def test_functions_of_the_library_take_trees_that_offer_an_array(text):
+@pytest.mark.parametrize("calls", OF_TREES)
+def test_functions_of_the_library_take_trees_that_offer_an_array(calls):
     def program(jax, jnp, lax, nn, random):
         class Parameter:
             def __init__(self, v):
@@ -573,7 +657,7 @@ def test_functions_of_the_library_take_trees_that_offer_an_array(text):
             ndim = property(lambda self: self.v.ndim)
 
         jax.tree_util.register_pytree_node(Parameter, lambda x: ((x.v,), None), lambda _, leaves: Parameter(*leaves))
-        given = dict(jax=jax, jnp=jnp, lax=lax, nn=nn, random=random, key=random.key(0))
-        return eval(text, given, dict(p=Parameter(jnp.arange(-2.0, 3.0)), q=Parameter(jnp.full(2, 0.5))))
+        values = dict(jax=jax, jnp=jnp, lax=lax, nn=nn, random=random, key=random.key(0))
+        return given(calls, values | dict(p=Parameter(jnp.arange(-2.0, 3.0)), q=Parameter(jnp.full(2, 0.5))))
 
     compare.same(program)

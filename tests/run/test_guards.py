@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from compare import both, outcome, same_refusal
+from given import given
 
 import minijax
 import minijax.numpy as jnp
@@ -16,51 +17,58 @@ from minijax.run.clients import guards
 N = np.arange(3.0)
 DIRECTIONS = ["host_to_device", "device_to_device", "device_to_host"]
 IMPLICIT = [
-    "f(n)", "f(1.0)", "f(np.float32(1))", "jax.jit(lambda t: t[0] + t[1])([n, 2.0])", "jnp.array(n)",
-    "jnp.asarray(n)", "jnp.asarray([1.0, 2.0])", "jnp.asarray(1.0)", "x + 1.0", "x + n", "lax.sin(n)",
-    "jnp.sin(n)", "x[0]", "x[np.array([0])]", "x.at[0].set(1.0)", "jnp.where(x > 0, x, 0.0)",
-    "jax.grad(lambda y: y * y)(1.0)", "lax.scan(lambda c, y: (c + y, c), 0.0, n)", "jnp.full(3, 2.0)", "jnp.ones(3)", "jnp.zeros(3)", "jnp.eye(3)", "jnp.ones_like(x)",
-    "jax.random.key(0)", "jnp.linspace(0, 1, 3)",
+    lambda n, f: f(n), lambda f: f(1.0), lambda f: f(np.float32(1)), lambda jax, n: jax.jit(lambda t: t[0] + t[1])([n, 2.0]), lambda jnp, n: jnp.array(n),
+    lambda jnp, n: jnp.asarray(n), lambda jnp: jnp.asarray([1.0, 2.0]), lambda jnp: jnp.asarray(1.0), lambda x: x + 1.0, lambda n, x: x + n, lambda lax, n: lax.sin(n),
+    lambda jnp, n: jnp.sin(n), lambda x: x[0], lambda x: x[np.array([0])], lambda x: x.at[0].set(1.0), lambda jnp, x: jnp.where(x > 0, x, 0.0),
+    lambda jax: jax.grad(lambda y: y * y)(1.0), lambda lax, n: lax.scan(lambda c, y: (c + y, c), 0.0, n), lambda jnp: jnp.full(3, 2.0), lambda jnp: jnp.ones(3), lambda jnp: jnp.zeros(3), lambda jnp: jnp.eye(3), lambda jnp, x: jnp.ones_like(x),
+    lambda jax: jax.random.key(0), lambda jnp: jnp.linspace(0, 1, 3),
 ]  # fmt: skip
-EXPLICIT = ["jax.device_put(n)", "jax.device_put(1.0)", "jax.device_put(n, d1)", "jax.device_put(n[:2], spread)"]
-MOVED = ["jax.jit(lambda y: y * 2, in_shardings=spread)(x[:2])", "jax.pmap(lambda y: y * 2)(x[:2])"]
-PLACED = ["jax.device_put(x, d1)", "jax.device_put(x[:2], spread)"]
+EXPLICIT = [
+    lambda jax, n: jax.device_put(n),
+    lambda jax: jax.device_put(1.0),
+    lambda jax, n, d1: jax.device_put(n, d1),
+    lambda jax, n, spread: jax.device_put(n[:2], spread),
+]
+MOVED = [
+    lambda jax, x2, spread: jax.jit(lambda y: y * 2, in_shardings=spread)(x2),
+    lambda jax, x2: jax.pmap(lambda y: y * 2)(x2),
+]
+PLACED = [lambda jax, x, d1: jax.device_put(x, d1), lambda jax, x2, spread: jax.device_put(x2, spread)]
 FREE = [
-    "f(x)", "g(x, 2)", "x + x", "jnp.arange(3)", "jax.jit(lambda y: y + n)(x)", "jax.device_get(x)",
-    "np.asarray(x)", "float(z)", "z.item()", "repr(x)", "bool(z)", "x.tolist()", "np.asarray(s)",
+    lambda x, f: f(x), lambda x, g: g(x, 2), lambda x: x + x, lambda jnp: jnp.arange(3), lambda jax, n, x: jax.jit(lambda y: y + n)(x), lambda jax, x: jax.device_get(x),
+    lambda x: np.asarray(x), lambda z: float(z), lambda z: z.item(), lambda x: repr(x), lambda z: bool(z), lambda x: x.tolist(), lambda s: np.asarray(s),
 ]  # fmt: skip
 
 
-def _program(direction, mode, text):
+def _program(direction, mode, call):
     def program(jax, jnp, lax):
         x = jnp.asarray(N)
         mesh = jax.make_mesh((2,), ("a",), axis_types=(jax.sharding.AxisType.Auto,))
-        values = dict(jax=jax, jnp=jnp, lax=lax, np=np, n=N, x=x, z=jnp.zeros(()), d1=jax.devices()[1])
+        values = dict(jax=jax, jnp=jnp, lax=lax, n=N, x=x, z=jnp.zeros(()), d1=jax.devices()[1])
         values["f"] = jax.jit(lambda x: x * 2)
         values["g"] = jax.jit(lambda x, n: x * n, static_argnums=1)
         values["spread"] = jax.NamedSharding(mesh, jax.P("a"))
         values["s"] = jax.device_put(x[:2], values["spread"])
         values["x2"] = x[:2]
-        expression = text.replace("x[:2]", "x2")
-        eval(expression, values)  # compiles what is needed
+        given(call, values)  # compiles what is needed
 
         def run():
             with getattr(jax, f"transfer_guard{direction and '_'}{direction}")(mode):
-                return eval(expression, values)
+                return given(call, values)
 
         return run
 
     return program
 
 
-def _sweep(direction, mode, texts, raises):
-    for text in texts:
-        program = _program(direction, mode, text)
+def _sweep(direction, mode, calls, raises):
+    for number, call in enumerate(calls):
+        program = _program(direction, mode, call)
         if raises:
             same_refusal(program, phrases=["INVALID_ARGUMENT: Disallowed", "transfer: aval=", "dst_sharding="])
         else:
             results = [outcome(run) for run in both(program)]
-            assert not any(r.error for r in results), (text, results)
+            assert not any(r.error for r in results), (number, results)
 
 
 @pytest.mark.oracle

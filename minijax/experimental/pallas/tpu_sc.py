@@ -1,4 +1,4 @@
-"""jax.experimental.pallas.tpu_sc: kernels for SparseCores, which are traced, but not compiled."""
+"""jax.experimental.pallas.tpu_sc: kernels for SparseCores."""
 
 from minijax.base.faces import Face
 

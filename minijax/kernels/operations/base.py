@@ -36,7 +36,7 @@ class KernelOperation(RefOperation):
 
     def call(self, *args: Any, **params: Any) -> list:
         """Binds the operation to references, views and arrays."""
-        leaves, args_tree = tree.flatten(args)
+        leaves, args_tree = tree.flatten(tuple([_plain(x) if type(x) is TransformedRef else x for x in args]))
         return self.bind_all(list(map(_operand, leaves)), {self.tree_param: args_tree, **params})
 
     def arguments(self, operands: Any, params: dict) -> tuple:
@@ -78,6 +78,11 @@ class KernelOperation(RefOperation):
     def shown_arguments(self, eqn: JaxprEqn, name: Callable) -> list[str]:
         """The arguments as jaxprs print them."""
         return [text_of(arg, name) for arg in self.arguments(eqn.invars, eqn.params)]
+
+
+def _plain(view: TransformedRef) -> TransformedRef:
+    """The view whose leaves are the operands of an operation in this trace: its numbers stay numbers."""
+    return TransformedRef(*parts_of(view))
 
 
 def _operand(x: Any) -> Any:

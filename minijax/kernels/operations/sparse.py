@@ -1,4 +1,4 @@
-"""Operations of the vector subcores of SparseCores, which are traced, but neither interpreted nor compiled."""
+"""Operations of the vector subcores of SparseCores, which are traced and compiled, but not interpreted."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from minijax.ir.body import Flat, argument_names, as_consts, signature_of, sourc
 from minijax.ir.jaxpr import DebugInfo
 from minijax.ir.primitive import Primitive
 from minijax.ir.types import ShapedArray, typeof
+from minijax.kernels.chips import get_tpu_info, is_tpu_device
 from minijax.kernels.expanded import Step, evaluate
 from minijax.kernels.grid import INDEX
-from minijax.kernels.operations.base import KernelOperation, type_of
+from minijax.kernels.operations.base import KernelOperation, check_reference, is_reference, type_of
 from minijax.kernels.operations.helpers import cdiv
 from minijax.kernels.operations.tpu import KERNEL_EFFECT
 from minijax.kernels.operations.trees import mark, printed, printed_view
@@ -383,11 +384,38 @@ def parallel_loop(lower: Any, upper: Any, step: Any = 1, *, unroll: int = 1, car
     return decorate
 
 
-def _check_indices(ref: Any, indices: Sequence[Any]) -> list:
-    indices, rank = list(indices), len(type_of(ref).shape)
-    if len(indices) != rank:
-        raise ValueError(f"The number of indices does not match ref.ndim={rank}: got {len(indices)}")
+def _indexed(function: str, ref: Any, indices: Any, mask: Any, value: Any = None) -> list:
+    """The indices as a list. Raises ValueError and TypeError for arguments that a subcore does not take."""
+    check_reference(ref, f"Can only call `{function}` on a `Ref`: {ref}.", function)
+    indices, aval = list(indices or ()), type_of(ref)
+    if not indices:
+        raise ValueError(f"{function}: Indices must not be empty")
+    if aval.dtype.name not in ("int32", "float32"):
+        raise TypeError(f"{function}: ref.dtype={aval.dtype} must be int32 or float32")
+    if len(indices) != len(aval.shape):
+        raise ValueError(f"The number of indices does not match ref.ndim={len(aval.shape)}: got {len(indices)}")
+    shapes = [typeof(i).shape for i in indices]
+    if any(len(shape) != 1 or shape != shapes[0] for shape in shapes):
+        raise ValueError(f"{function}: Indices must be a 1-D array, all of the same size, got the shapes {shapes}")
+    if value is not None:
+        _check_like(function, "x", value, shapes[0])
+        if typeof(value).dtype != aval.dtype:
+            raise TypeError(f"{function}: val.dtype={typeof(value).dtype} != ref.dtype={aval.dtype}")
+    if mask is not None:
+        _check_like(function, "mask", mask, shapes[0])
     return indices
+
+
+def _check_like(function: str, name: str, x: Any, shape: tuple[int, ...]) -> None:
+    if typeof(x).shape != shape:
+        raise ValueError(f"{function}: {name}.shape={typeof(x).shape} does not match the expected shape {shape}")
+
+
+def _check_vector(function: str, dtype: Any, shape: tuple[int, ...]) -> None:
+    """Raises NotImplementedError for a vector that is not that of a register, if the device is known."""
+    core = get_tpu_info().sparse_core if is_tpu_device() else None
+    if core is not None and shape != (lanes := (core.num_lanes,)):
+        raise NotImplementedError(f"{function} only supports {dtype} arrays of shapes [{lanes}], got {shape}")
 
 
 def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any = None) -> Any:
@@ -400,7 +428,9 @@ def load_gather(ref: Any, indices: Sequence[Any], *, mask: Any = None) -> Any:
 
     Raises ValueError unless there is a vector for each dimension.
     """
-    return gather_p.call(ref, _check_indices(ref, indices), mask)[0]
+    indices = _indexed("load_gather", ref, indices, mask)
+    _check_vector("Gather", type_of(ref).dtype, typeof(indices[0]).shape)
+    return gather_p.call(ref, indices, mask)[0]
 
 
 def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None) -> None:
@@ -414,15 +444,21 @@ def store_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None)
 
     Raises ValueError unless there is a vector for each dimension.
     """
-    scatter_p.call(ref, _check_indices(ref, indices), x, mask, add=False)
+    scatter_p.call(ref, _indexed("store_scatter", ref, indices, mask, as_array_or_constant(x)), x, mask, add=False)
 
 
 def addupdate_scatter(ref: Any, indices: Sequence[Any], x: Any, *, mask: Any = None) -> None:
     """Adds the elements of a vector to those of a reference. Arguments: as `plsc.store_scatter`."""
-    scatter_p.call(ref, _check_indices(ref, indices), x, mask, add=True)
+    scatter_p.call(ref, _indexed("addupdate_scatter", ref, indices, mask, as_array_or_constant(x)), x, mask, add=True)
+
+
+def _check_target(function: str, ref: Any) -> None:
+    if not is_reference(ref):
+        raise TypeError(f"{function}: ref must be an AbstractRef or TransformedRef, got {ref}")
 
 
 def _swapped(function: str, ref: Any, x: Any, mask: Any, add: bool) -> None:
+    _check_target(function, ref)
     aval, x = type_of(ref), as_array_or_constant(x)
     _check_mask(function, aval, mask)
     given = typeof(x)
@@ -455,6 +491,7 @@ def load_expanded(ref: Any, *, mask: Any) -> Any:
       ValueError: for a mask of another shape.
       TypeError: for a mask of another dtype.
     """
+    _check_target("load_expanded", ref)
     _check_mask("load_expanded", type_of(ref), mask)
     return load_p.call(ref, mask)[0]
 
@@ -513,6 +550,9 @@ def fetch_and_add(x_ref: Any, value: Any, *, subcore_id: Any) -> Any:
             "fetch_and_add: The value must be a scalar of the same type as the ref (int32), but got "
             f"{given.str_short()}."
         )
+    place = typeof(as_array_or_constant(subcore_id))
+    if place.shape or place.dtype != np.int32:
+        raise ValueError(f"fetch_and_add: subcore_id= must be a scalar of type int32, but got {place.str_short(True)}.")
     return fetch_and_add_p.call(x_ref, value, convert(as_array_or_constant(subcore_id), np.dtype(np.int32)))[0]
 
 
@@ -530,6 +570,13 @@ def sort_key_val(keys: Any, values: Any, *, mask: Any = None, descending: bool =
 
     Raises ValueError for vectors of different shapes.
     """
+    kinds = [typeof(x).dtype for x in (keys, values, *([] if mask is None else [mask]))]
+    if kinds[0].name not in _SUMMED:
+        raise NotImplementedError(f"sort_key_val: keys dtype {kinds[0]} should be uint32, int32 or float32")
+    if kinds[1].itemsize != 4:
+        raise NotImplementedError(f"sort_key_val: values dtype {kinds[1]} should be 32 bits")
+    if kinds[2:] not in ([], [np.bool_]):
+        raise TypeError(f"sort_key_val: mask dtype {kinds[2]} is not boolean")
     shapes = [typeof(x).shape for x in (keys, values, *([] if mask is None else [mask]))]
     if len(set(shapes)) > 1:
         raise ValueError(f"sort_key_val: keys, values and mask must have one shape, got {shapes}")
@@ -543,7 +590,14 @@ def scan_count(x: Any, mask: Any = None) -> tuple[Any, Any]:
       x: vector of integers.
       mask: flags of the elements that are counted. By default, all.
     """
-    mask = filled(typeof(x).shape, np.bool_(True)) if mask is None else mask
+    aval = typeof(x)
+    if aval.dtype.name not in _SUMMED:
+        raise NotImplementedError(f"scan_count: x.dtype={aval.dtype} must be uint32, int32 or float32")
+    mask = filled(aval.shape, np.bool_(True)) if mask is None else mask
+    if (kind := typeof(mask)).dtype != np.bool_:
+        raise TypeError(f"scan_count: mask.dtype={kind.dtype} is not a boolean dtype")
+    if kind.shape != aval.shape:
+        raise ValueError(f"scan_count: x.shape={aval.shape} != mask.shape={kind.shape}")
     return tuple(unique_p.bind(x, mask))
 
 
@@ -559,8 +613,12 @@ def pack(a: Any, b: Any, /, *, format: PackFormat, preferred_element_type: DType
     Raises ValueError for vectors of different types, or a dtype without a narrower one.
     """
     one, other = typeof(a), typeof(b)
-    if (one.shape, one.dtype) != (other.shape, other.dtype):
+    if one.shape != other.shape:
         raise ValueError(f"pack: vectors must have one type, got {one.str_short()} and {other.str_short()}")
+    if one.dtype != other.dtype:
+        raise TypeError(f"Packed arrays must have the same dtype, got {one.dtype} and {other.dtype}")
+    if not isinstance(format, PackFormat):
+        raise TypeError(f"pack: Unexpected format: {format}")
     dtype = _packed_dtype("pack", one.dtype, preferred_element_type, _NARROWER)
     return pack_p.bind(a, b, format=format, preferred_element_type=dtype)
 
