@@ -1,4 +1,4 @@
-"""What `jit(f).lower` takes for the function's own arguments, and what cannot be lowered."""
+"""What `jit(f).lower` takes for the function's own arguments, and what needs known sizes."""
 
 import compare
 import numpy as np
@@ -25,3 +25,22 @@ def test_a_fourier_transform_of_a_symbolic_size_cannot_be_lowered(transform):
         return lambda: export.export(f)(jax.ShapeDtypeStruct(size, np.float32))
 
     compare.same_refusal(program, ["Shape polymorphism for FFT"])
+
+
+@pytest.mark.parametrize("call", [list, iter, max, lambda x: [*x], lambda x: next(zip(x, x, strict=True))])
+def test_an_array_of_a_symbolic_size_is_not_iterated(call):
+    def program(jax, export):
+        described = jax.ShapeDtypeStruct(export.symbolic_shape("b"), np.float32)
+        # Compared by name: the class in jax has a base of its own name.
+        return compare.ended(
+            lambda: jax.eval_shape(call, described), ["'b' used in a context that requires a constant"]
+        )
+
+    compare.same(program)
+
+
+def test_a_mean_of_exponentials_is_taken_over_a_symbolic_size():
+    def program(jax, nn, export):
+        return str(jax.make_jaxpr(nn.logmeanexp)(jax.ShapeDtypeStruct(export.symbolic_shape("b, 2"), np.float32)))
+
+    compare.same(program)
