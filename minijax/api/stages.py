@@ -641,9 +641,9 @@ class PjitFunction(Jitted, Generic[P, R]):
         return Traced(engine, engine.traced_for(avals, call._replace(leaves=())), call, signatures)
 
     @source.boundary
-    def lower(self, *args: Any, lowering_platforms: tuple[str, ...] | None = None, **kwargs: Any) -> Lowered:
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """As `trace(...).lower()`."""
-        return self.trace(*args, **kwargs).lower(lowering_platforms=lowering_platforms)
+        return self.trace(*args, **kwargs).lower()
 
     @source.boundary
     def eval_shape(self, *args: Any, **kwargs: Any) -> Any:

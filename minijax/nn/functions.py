@@ -12,6 +12,7 @@ import minijax.numpy as jnp
 from minijax.api.custom import custom_jvp
 from minijax.base import config, dtypes, errors
 from minijax.base.dims import as_index
+from minijax.base.symbolic.dimension import is_int
 from minijax.dispatch.jitted import jitted
 from minijax.ir.concrete import concrete_or_error
 from minijax.ir.types import typeof
@@ -20,7 +21,7 @@ from minijax.numpy.reductions import canonical_axes, size_along, static_axis
 from minijax.numpy.taking import marked
 from minijax.numpy.ufuncs import tanh  # noqa: F401
 from minijax.primitives import elementwise as lax, structural
-from minijax.primitives.convert import copy, stop_gradient
+from minijax.primitives.convert import convert, copy, stop_gradient
 from minijax.primitives.promote import arrays, is_derived_twice, promote_args_inexact, runs_at_once
 from minijax.run.arrays.array import Array, ArrayLike
 
@@ -394,8 +395,8 @@ def logmeanexp(x: ArrayLike, axis: Axis = None, where: ArrayLike | None = None, 
     """
     total = logsumexp(x, axis, where=where, keepdims=keepdims)
     if where is None:
-        axes = canonical_axes(static_axis(axis), x.ndim)
-        count = total.dtype.type(size_along(x, axes))
+        size = size_along(x, canonical_axes(static_axis(axis), x.ndim))
+        count = total.dtype.type(size) if is_int(size) else convert(size, total.dtype)
     else:
         count = jnp.sum(jnp.broadcast_to(where, x.shape), axis, dtype=total.dtype, keepdims=keepdims)
     return total - jnp.log(count)

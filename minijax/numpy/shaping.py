@@ -13,15 +13,16 @@ from minijax.api.vmap import vmap
 from minijax.base import dims, dtypes
 from minijax.base.documentation import filled
 from minijax.base.dtypes import DTypeLike
-from minijax.base.symbolic.dimension import inconclusive, is_int
+from minijax.base.symbolic.dimension import SymbolicDim, inconclusive, is_int
 from minijax.base.util import named
 from minijax.dispatch.fused import fused
 from minijax.dispatch.jitted import jitted
 from minijax.ir.types import typeof, unwrapped
 from minijax.numpy import subscripts, ufuncs
-from minijax.numpy.creation import arraylike, asarray, concrete, host_ints, value, values
+from minijax.numpy.creation import array, arraylike, asarray, concrete, host_ints, value, values
 from minijax.primitives import counting, dynamic_slice, elementwise as lax, moving, sharding, structural
 from minijax.primitives.convert import convert
+from minijax.primitives.dimension_value import dimension_as_value
 from minijax.primitives.promote import arrays, check_arraylike, check_out, promote_dtypes
 from minijax.run.arrays.array import Array, ArrayLike, DimSize, Shape, ShardingLike
 
@@ -544,8 +545,8 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: Axes = None) -> A
     if axis is None:
         return reshape(roll(ravel(a), shift, 0), a.shape)
     axes = nonnegative_axes(axis, a.ndim)
-    shift = [unwrapped(s) for s in shift] if isinstance(shift, Sequence) else unwrapped(shift)
-    if isinstance(shift, list) and any(isinstance(s, Array) for s in shift):
+    shift = [unwrapped(s) for s in shift] if isinstance(shift, Sequence) else dimension_as_value(unwrapped(shift))
+    if isinstance(shift, list) and any(isinstance(s, Array | SymbolicDim) for s in shift):
         shift = asarray(shift)
     if isinstance(shift, Array):
         return _roll_dynamic(a, shift, axes)
@@ -579,10 +580,11 @@ def _roll_dynamic(a, shift, axis):
     for k, i in enumerate(axis * count if len(axis) == 1 else axis):
         n = a.shape[i]
         dtype = np.dtype(np.int32)
-        by = convert(structural.index_in_dim(shifts, k, keepdims=False), dtype)
-        by = ufuncs.remainder(by, lax.max(dtype.type(n), dtype.type(1)))
+        by = structural.index_in_dim(shifts, k, keepdims=False)
+        size = dtype.type(n) if is_int(n) else array(n, dtype)
+        by = ufuncs.remainder(convert(by, dtype), lax.max(size, dtype.type(1)))
         twice = structural.concatenate([a, a], i)
-        a = dynamic_slice.dynamic_slice_in_dim(twice, lax.sub(dtype.type(n), by), n, axis=i)
+        a = dynamic_slice.dynamic_slice_in_dim(twice, lax.sub(size, by), n, axis=i)
     return a
 
 

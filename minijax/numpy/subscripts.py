@@ -410,7 +410,7 @@ def iterate(x: Any) -> Any:
         if x._sig.device is None and not x.is_fully_replicated:
             return map(transfer.to_device, x._value)
         return _items_of(x, aval.shape[0])
-    return (structural.index_in_dim(x, i, keepdims=False) for i in range(aval.shape[0]))
+    return (structural.index_in_dim(x, i, keepdims=False) for i in range(int(aval.shape[0])))
 
 
 def _items_of(x: Array, count: int) -> Any:

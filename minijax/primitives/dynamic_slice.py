@@ -15,6 +15,7 @@ from minijax.ir.primitive import Folding, fold_as, is_undefined_primal
 from minijax.ir.types import ShapedArray, Zero, typeof
 from minijax.primitives import moving, structural
 from minijax.primitives.convert import convert
+from minijax.primitives.dimension_value import dimension_as_value
 from minijax.primitives.elementwise import add, lt, select
 from minijax.primitives.families import check_same_dtypes, scalar_like
 from minijax.primitives.gather_dims import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
@@ -156,13 +157,15 @@ def _from_front(i: Any, size: int, allow_negative: bool) -> Any:
 
 
 def _from_symbolic_end(i: Any, size: Dim, allow_negative: bool) -> Any:
-    if type(i) is int and (i >= 0 or not allow_negative):
-        return dtypes.default_int_dtype().type(i)
-    dtype = typeof(i).dtype
+    aval, is_number = typeof(i), isinstance(i, int | np.integer)
+    dtype = aval.dtype
     if not allow_negative or np.issubdtype(dtype, np.unsignedinteger):
-        return i
-    from_end = add(convert(i, dtype), convert(size, dtype))
-    return select(lt(i, scalar_like(i, 0)), from_end, convert(i, dtype))
+        return dtype.type(i) if is_number else i
+    value = dimension_as_value(size)
+    if is_number:
+        return dtype.type(i) if i >= 0 else add(dtype.type(i), convert(value, dtype))
+    value, below = convert(value, dtype), lt(i, scalar_like(i, 0))
+    return select(below, add(convert(i, dtype) if aval.weak_type else i, value), i)
 
 
 def dynamic_slice(

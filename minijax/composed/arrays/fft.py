@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from minijax.base import dtypes
+from minijax.base.symbolic.dimension import is_int
 from minijax.dispatch.jitted import jitted
 from minijax.ir.primitive import Linear1
 from minijax.ir.result_types import sharded_equally
@@ -83,6 +84,10 @@ class FFT(Linear1):
     def lower(self, e, ins, outs, x, *, fft_type, fft_lengths):
         if fft_type == FftType.RFFT and not fft_lengths[-1]:
             raise ValueError(f"fft: RFFT needs at least one point, got fft_lengths={fft_lengths}")
+        if not all(map(is_int, fft_lengths)):
+            raise NotImplementedError(
+                f"fft: Shape polymorphism for FFT with fft_lengths {fft_lengths} is not implemented"
+            )
         if not outs[0].size:
             return [e.full(0, outs[0])]
         if fft_type == FftType.IRFFT and len(fft_lengths) > 1 and e.platform in ("cuda", "rocm"):

@@ -22,7 +22,7 @@ class Index(Elementwise):
         if suffix_of(aval):
             return self._pad_extended(x, value, aval, out, low, high, interior)
         single = ShapedArray((), aval.dtype)
-        if has_sizes(out) and not are_known((*low, *high)):
+        if not are_known((*low, *high)):
             return self.sized("dynamic_pad", (x, value), (aval, single), (low, high, interior), out)
         edges = [int_list(tuple(e)) for e in (low, high, interior)]
         text = f"stablehlo.pad {x}, {value}, low = {edges[0]}, high = {edges[1]}, interior = {edges[2]}"

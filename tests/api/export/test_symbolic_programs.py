@@ -24,6 +24,8 @@ PROGRAMS = {
         jax.grad(lambda x: jnp.mean(jnp.sin(x) * x))(x); jax.vmap(lambda r: r * x)(x); jax.jvp(jnp.cumsum, (x,), (x,))
         jax.random.normal(jax.random.key(0), x.shape); jax.random.uniform(jax.random.key(1), (x.shape[0], 2))
         jnp.full_like(x, x.shape[0]); jnp.ones(x.shape[0] % 3 + 1); jax.jit(lambda v: v[: x.shape[0] - 1])(x)
+        jnp.roll(x, x.shape[0] // 2); jnp.roll(x, (x.shape[0], -1), (0, 0)), jnp.fft.fftshift(x), jnp.fft.ifftshift(x); jnp.abs(jnp.fft.fft(x, n=3)), jnp.fft.irfft(x, n=4)
+        jax.jit(lambda i: x[i] + lax.dynamic_slice(x, (i,), (1,)))(1), lax.dynamic_slice(jnp.outer(x, x), (0, jnp.argmin(x)), (1, 1)), lax.dynamic_slice(x, (-1,), (1,))
         lax.dynamic_slice(x, (1,), (x.shape[0] - 1,)), lax.dynamic_slice(x, (jnp.argmax(x),), (x.shape[0] - 1,)); lax.dynamic_update_slice(x, x[:1], (1,)); jnp.where(x > 1, x, 0)
     """,
     "a, b": """
