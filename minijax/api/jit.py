@@ -350,7 +350,7 @@ def eval_shape(fun: Callable, *args: Any, **kwargs: Any) -> Any:
         >>> jax.eval_shape(lambda x: x @ x.T, x)
         ShapeDtypeStruct(shape=(2000, 2000), dtype=float32)
     """
-    if isinstance(fun, PjitFunction):
+    if type(fun) is PjitFunction:
         return fun.eval_shape(*args, **kwargs)
     engine, structs = Engine(fun, JitOptions(), Resolved(), None, signature_of(fun)), []
 

@@ -603,8 +603,14 @@ Q = ParamSpec("Q")
 R = TypeVar("R")
 
 
+class _OneClass(type):
+    """Counts the functions that the library jits, which jax jits as users do, among the instances."""
+
+    __instancecheck__: Any = lambda cls, instance: isinstance(instance, Jitted)
+
+
 @known_as("jaxlib._jax.PjitFunction")
-class PjitFunction(Jitted, Generic[P, R]):
+class PjitFunction(Jitted, Generic[P, R], metaclass=_OneClass):
     """A function jitted by the user, with its stages."""
 
     __slots__ = ()

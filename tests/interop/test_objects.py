@@ -71,6 +71,7 @@ plain.mark = 5
 
 JITTED = """
 type(jit).__name__, type(jit) is type(jax.jit(abs)), type(jit) is type(jax.jit(lambda x: x, static_argnums=0))
+[isinstance(f, type(jit)) for f in (jax.numpy.sin, jax.numpy.clip, jax.numpy.sum, jax.numpy.linalg.norm, jax.nn.gelu, abs, jit)]
 jit.__wrapped__ is plain, jit.__name__, jit.__doc__, jit.__module__, jit.__qualname__, jit.mark
 str(jit.__signature__), str(inspect.signature(jit)), inspect.unwrap(jit) is plain
 inspect.isfunction(jit), inspect.isroutine(jit), callable(jit), isinstance(jit, jax.stages.Wrapped)
