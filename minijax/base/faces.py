@@ -123,6 +123,14 @@ class Face:
         setattr(importlib.import_module(room), inner, value)
         return True
 
+    def remove(self, name: str) -> bool:
+        """Deletes a name in the room that defines it; returns False if no room does."""
+        if name not in self._rooms:
+            return False
+        room, inner = self._rooms[name]
+        delattr(importlib.import_module(room), inner)
+        return True
+
     def _has(self, name: str) -> bool:
         if name not in self._rooms:
             return False

@@ -255,6 +255,10 @@ class PrivateModule(ModuleType):
         if name.startswith("__") or not self._names().assign(name, value):
             super().__setattr__(name, value)
 
+    def __delattr__(self, name: str) -> None:
+        if name in self.__dict__ or not self._names().remove(name):
+            super().__delattr__(name)
+
     def __dir__(self) -> list[str]:
         return self._names().names()
 

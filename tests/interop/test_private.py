@@ -90,6 +90,23 @@ print(jax.jit(lambda x: x * 3 + 1)(2.0))
     assert printed(code) == "no compilation for cpu\n7.0\n"
 
 
+def test_names_are_patched_and_restored_by_mock():
+    code = """
+from unittest import mock
+import jax
+from jax._src import compiler
+inner = compiler.backend_compile_and_load
+with mock.patch.object(compiler, "backend_compile_and_load", wraps=inner) as patched:
+    print(jax.jit(lambda x: x * 3 + 1)(2.0), patched.call_count)
+print(compiler.backend_compile_and_load is inner)
+try:
+    del compiler.absent
+except AttributeError:
+    print("absent")
+"""
+    assert printed(code) == "7.0 1\nTrue\nabsent\n"
+
+
 @pytest.mark.parametrize(
     "code, text",
     [
