@@ -45,8 +45,8 @@ def axis_size(name: Any, function: str = "it") -> int:
 
 
 def axis_names() -> list:
-    """The names of the bound axes, innermost last."""
-    return [name for name, *_ in thread.axes if name is not None]
+    """The names of the bound axes that users know, innermost last."""
+    return [name for name, *_ in thread.axes if name is not None and not getattr(name, "is_hidden", False)]
 
 
 def trace_key() -> tuple:

@@ -222,19 +222,19 @@ def traced_kernel(
     purpose: str,
     refs: Sequence,
     trees: tuple[Any, Any, Any],
-    words: tuple[str, str],
+    words: tuple[str, ...],
     allows_scalars: bool = False,
 ) -> tuple[Jaxpr, list]:
     """A function of references as a jaxpr, and the references, and scalars if these are allowed, that it captures.
 
     `trees` are those of its inputs, results and scratch; scratch in a dict is passed by name. `words` are for messages:
-    the function, and what it must not capture.
+    the function, what it must not capture, and the function that returns something, if that is told otherwise.
 
     Raises ValueError if it captures an array or returns something.
     """
     in_tree, out_tree, scratch_tree = trees
     n, m = in_tree.num_leaves, in_tree.num_leaves + out_tree.num_leaves
-    where, constants = words
+    where, constants = words[:2]
 
     def run(*leaves):
         outs = out_tree.unflatten(leaves[n:m])
@@ -243,8 +243,9 @@ def traced_kernel(
         named = isinstance(scratch, dict)
         result = kernel(*positional, **scratch) if named else kernel(*positional, *scratch)
         if result is not None:
+            returned = words[2] if len(words) > 2 else where
             raise ValueError(
-                f"{where} should return None. It returns a PyTree: {tree.tree_structure(result)}. Write results "
+                f"{returned} should return None. It returns a PyTree: {tree.tree_structure(result)}. Write results "
                 "to the references of the results."
             )
         return []

@@ -31,6 +31,7 @@ class Grid(NamedTuple):
     """The grid of the kernel that is being traced: the name of a named axis, so that it is part of trace keys."""
 
     sizes: tuple[Any, ...]
+    is_hidden = True  # from messages that list the names of axes
 
     def size(self, axis: int) -> Any:
         """The size of an axis. Raises ValueError for an axis that the grid does not have."""
@@ -41,6 +42,8 @@ class Grid(NamedTuple):
 
 class PipelineGrid:
     """The grid of a pipeline within a kernel, while the body of a step is traced: its sizes and the step's indices."""
+
+    is_hidden = True
 
     def __init__(self, sizes: tuple[Any, ...], ids: tuple[Any, ...]):
         self.sizes, self.ids = sizes, ids

@@ -334,7 +334,11 @@ def _check_bodies(body: Any, mesh: Any) -> None:
     if several and (body is None or callable(body)):
         where = "using pl.kernel as a decorator" if body is None else "body is a single callable"
         raise ValueError(f"pl.kernel: mesh cannot be a sequence when {where}. Pass one mesh.")
-    meshes = list(mesh) if several else [mesh]
+    _check_meshes(list(mesh) if several else [mesh], len(body) if several else 1)
+
+
+def _check_meshes(meshes: Sequence, bodies: int) -> None:
+    """Raises ValueError unless there are as many meshes as bodies, and at least one, TypeError for another thing."""
     for i, one in enumerate(meshes):
         if not hasattr(one, "default_memory_space"):
             raise TypeError(
@@ -342,8 +346,12 @@ def _check_bodies(body: Any, mesh: Any) -> None:
             )
         for other in meshes[i + 1 :]:
             one.check_is_compatible_with(other)
-    if several and len(meshes) != len(body):
-        raise ValueError(f"pl.kernel: each body has a mesh, got {len(body)} bodies and {len(meshes)} meshes")
+    if len(meshes) != bodies:
+        raise ValueError(
+            f"pl.kernel: body and mesh sequences must have the same length. Got {bodies} bodies, {len(meshes)} meshes"
+        )
+    if not meshes:
+        raise ValueError("pl.kernel: At least one mesh/function pair is required")
 
 
 def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any, options: dict) -> Callable:
@@ -355,6 +363,8 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
 
     def wrapper(*args):
         leaves, in_tree = tree.flatten(args)
+        if len(passed := [x for x in leaves if isinstance(x, Ref)]) > len(set(map(id, passed))):
+            raise NotImplementedError("pl.kernel: Cannot pass the same ref into a mpmd map multiple times")
         avals = tuple(map(typeof, leaves))
         if len(meshes) > 1:
             _check_scratch(scratch)
@@ -364,6 +374,8 @@ def _over(bodies: Sequence, out_type: Any, meshes: Sequence, scratch_types: Any,
         with traced_for(options["interpret"]):
             traced = [_traced(f, m, (*meshes, *external), refs, trees) for f, m in zip(bodies, meshes, strict=True)]
         captured = list({id(x): x for _, found in traced for x in found}.values())
+        if any(c is x for c in captured for x in passed):
+            raise NotImplementedError("pl.kernel: Closed-over ref aliases with a passed-in ref is not supported.")
         params = dict(
             external_meshes=external,
             input_output_aliases=FrozenDict({}),
@@ -404,7 +416,12 @@ def _others(meshes: Sequence, avals: Sequence) -> tuple:
 
 def _traced(body: Callable, mesh: Any, meshes: Sequence, refs: Sequence, trees: tuple) -> tuple[Jaxpr, list]:
     """A kernel as a jaxpr, and the references that it captures."""
-    words = f"The kernel function in the mpmd_map {source_of(body)}", "non-Ref constants"
+    where = source_of(body)
+    words = (
+        f"The kernel function in the mpmd_map {where}",
+        "non-Ref constants",
+        f"The kernel function in mpmd_map {where}",
+    )
     with _within(mesh, meshes):
         return traced_kernel(body, "mpmd_map", refs, trees, words, True)
 

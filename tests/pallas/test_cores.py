@@ -251,7 +251,7 @@ def test_errors():
         pl.kernel(lambda x: None, mesh=3)
     with pytest.raises(ValueError, match="Invalid out_shape type"):
         pl.kernel(lambda x: None, 3, mesh=TWO)
-    with pytest.raises(ValueError, match="each body has a mesh, got 2 bodies and 1 meshes"):
+    with pytest.raises(ValueError, match="body and mesh sequences must have the same length. Got 2 bodies, 1 meshes"):
         pl.kernel([lambda x: None] * 2, mesh=[TWO])
 
 

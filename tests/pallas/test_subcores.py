@@ -476,3 +476,27 @@ def test_parallel_loops_are_interpreted():
 def test_a_carry_of_another_tree_is_refused():
     with pytest.raises(ValueError, match="parallel_loop: the function must return a carry like its argument"):
         plsc.parallel_loop(0, 3, carry=1)(lambda i, c: (c, c))
+
+
+@pytest.mark.parametrize("where", ["operand", "operand, by an array", "result"])
+def test_pipelines_over_blocks_at_indices_are_interpreted(where):
+    def double(a, o):
+        o[...] = a[...] * 2
+
+    def body(x, i, o, own):
+        pltpu.sync_copy(i, own)
+        eight = (lambda i: own[pl.ds(i * 8, 8)]) if "array" in where else (lambda i: own.at[pl.ds(i * 8, 8)])
+        chosen, rows = (
+            pl.BlockSpec((pl.Indirect(8), 128), lambda i: (eight(i), 0)),
+            pl.BlockSpec((8, 128), lambda i: (i, 0)),
+        )
+        ins, outs = (rows, chosen) if where == "result" else (chosen, rows)
+        pltpu.emit_pipeline(double, grid=(4,), in_specs=[ins], out_specs=[outs])(x, o)
+
+    x, indices = jnp.arange(64.0)[:, None] * jnp.ones((1, 128)), jnp.arange(32)[::-1]
+    with on_v6e(jax):
+        mesh = vector_mesh(plsc, num_cores=1, num_subcores=1)
+        options = dict(mesh=mesh, scratch_types=[pltpu.VMEM((32,), "int32")], interpret=True)
+        found = pl.kernel(body, jax.ShapeDtypeStruct((32, 128), "float32"), **options)(x, indices)
+    wanted = 2 * x[:32] if where == "result" else 2 * x[indices]
+    np.testing.assert_array_equal(found[indices] if where == "result" else found, wanted)

@@ -93,6 +93,27 @@ def over_cores(jax, pl, pltpu, body=lambda x, o: None, out=None, **options):
     jax.jit(pl.kernel(body, out, mesh=mesh, **options)).trace(jax.ShapeDtypeStruct(*Y))
 
 
+def cores(pltpu):
+    return pltpu.create_tensorcore_mesh("core", num_cores=1)
+
+
+CAPTURED = np.ones(Y[0], np.float32)
+
+
+def on_references(jax, pl, pltpu, call, captures=False):
+    """Traces a function over cores on a reference, which it may capture too."""
+
+    def traced(x):
+        ref = jax.new_ref(x)
+
+        def body(*refs):
+            pltpu.sync_copy(ref if captures else refs[0], refs[-1])
+
+        return call(pl.kernel(body, jax.ShapeDtypeStruct(*Y), mesh=cores(pltpu)), ref)
+
+    jax.jit(traced).trace(jax.ShapeDtypeStruct(*Y))
+
+
 def named(jax, pl, name):
     jax.jit(pl.pallas_call(lambda o: None, jax.ShapeDtypeStruct(*Y), name=name)).trace()
 
@@ -118,6 +139,13 @@ OUTSIDE = {
     "scratch over cores": (lambda jax, jnp, pl, pltpu: over_cores(jax, pl, pltpu, scratch_types="wrong"), ["Unsupported abstract value type"]),
     "bodies": (lambda jax, jnp, pl, pltpu: over_cores(jax, pl, pltpu, [lambda x, o: None]), ["mesh must be a sequence when body is a sequence of callables"]),
     "a number as body": (lambda jax, jnp, pl, pltpu: over_cores(jax, pl, pltpu, 3), ["the first argument must be callable"]),
+    "bodies and meshes": (lambda jax, jnp, pl, pltpu: pl.kernel([lambda x, o: None], Y, mesh=[cores(pltpu)] * 0), ["body and mesh sequences must have the same length."]),
+    "no bodies": (lambda jax, jnp, pl, pltpu: pl.kernel([], jax.ShapeDtypeStruct(*Y), mesh=[]), ["At least one mesh/function pair is required"]),
+    "a returned value": (lambda jax, jnp, pl, pltpu: over_cores(jax, pl, pltpu, lambda x, o: 3), ["The kernel function in mpmd_map", "should return None. It returns a PyTree"]),
+    "a captured array": (lambda jax, jnp, pl, pltpu: over_cores(jax, pl, pltpu, lambda x, o: o.set(x[...] + CAPTURED)), ["The kernel function in the mpmd_map", "captures non-Ref constants"]),
+    "an unknown axis": (lambda jax, jnp, pl, pltpu: over_cores(jax, pl, pltpu, lambda x, o: jax.lax.axis_index("other") and None), ["Found an unbound axis name: other"]),
+    "a reference twice": (lambda jax, jnp, pl, pltpu: on_references(jax, pl, pltpu, lambda f, r: f(r, r)), ["Cannot pass the same ref into a mpmd map multiple times"]),
+    "a reference that is captured too": (lambda jax, jnp, pl, pltpu: on_references(jax, pl, pltpu, lambda f, r: f(r), True), ["Closed-over ref aliases with a passed-in ref is not supported."]),
     "buffers of another class": (lambda jax, jnp, pl, pltpu: pltpu.BufferedRefBase().initialize_slots(), []),
 }  # fmt: skip
 
