@@ -350,9 +350,29 @@ def test_concrete_values_are_found_under_derivatives():
 # ---- traces of one's own -----------------------------------------------------------------------------
 
 
+def holding(jax):
+    """A class of tracers that hold a value."""
+
+    class Holding(jax.core.Tracer):
+        __slots__ = ("value",)
+
+        def __init__(self, trace, value):
+            self._trace = trace
+            self.value = value
+
+        @property
+        def aval(self):
+            return jax.typeof(self.value)
+
+        def full_lower(self):
+            return self
+
+    return Holding
+
+
 def counting(jax, extend, counted):
     """A trace that counts the operations on its values, in the manner of quax."""
-    core = extend.core
+    core, Counted = extend.core, holding(jax)
 
     class CountingTrace(jax.core.Trace):
         def __init__(self, parent_trace):
@@ -377,20 +397,6 @@ def counting(jax, extend, counted):
             counted.append(str(primitive))
             with core.set_current_trace(self):
                 return fun.call_wrapped(*tracers)
-
-    class Counted(jax.core.Tracer):
-        __slots__ = ("value",)
-
-        def __init__(self, trace, value):
-            self._trace = trace
-            self.value = value
-
-        @property
-        def aval(self):
-            return jax.typeof(self.value)
-
-        def full_lower(self):
-            return self
 
     def count(f):
         def run(*args):
@@ -759,7 +765,7 @@ def test_literals_print_their_values():
 
 def passing(jax, extend, through):
     """A trace that passes operations on to its parent; `through` binds a custom rule there."""
-    core = extend.core
+    core, Passed = extend.core, holding(jax)
 
     class PassingTrace(jax.core.Trace):
         def __init__(self, parent_trace):
@@ -780,20 +786,6 @@ def passing(jax, extend, through):
             return [Passed(self, x) for x in out]
 
         process_custom_vjp_call = process_custom_jvp_call
-
-    class Passed(jax.core.Tracer):
-        __slots__ = ("value",)
-
-        def __init__(self, trace, value):
-            self._trace = trace
-            self.value = value
-
-        @property
-        def aval(self):
-            return jax.typeof(self.value)
-
-        def full_lower(self):
-            return self
 
     def run(f):
         def passed(*args):
