@@ -51,7 +51,7 @@ def test_a_kernel_that_loops_for_ever_is_interrupted(name, call):
         assert process.stdout.readline() == "ready\n", process.stderr.read()
         deadline = time.monotonic() + 60
         while process.poll() is None and time.monotonic() < deadline:
-            time.sleep(1.5)  # the first signal may come while the program is compiled, in a callback of C++
+            time.sleep(0.7)  # the first signal may come while the program is compiled, in a callback of C++
             process.send_signal(signal.SIGINT)
         found, errors = process.communicate(timeout=10)
         assert found == "interrupted\n", errors[-2000:]

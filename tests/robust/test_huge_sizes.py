@@ -6,7 +6,7 @@ from processes import run_python
 # Each of these ends the process in jax, or did here.
 CALLS = """
 jnp.ones(2**62); jnp.ones(2**63); jnp.ones((2**31, 2**31, 2**31)); jnp.ones((2**62, 0)); jnp.full(2**61, 3.0); jnp.eye(2**31)
-jnp.arange(2**62); lax.iota("int32", 2**62); jnp.linspace(0, 1, 2**62); jnp.indices((2**31, 2**31)); jnp.tri(2**40)
+jnp.arange(2**62); lax.iota("int32", 2**62); jnp.linspace(0, 1, 2**62); jnp.indices((2**20,) * 4); jnp.tri(2**40)
 jnp.broadcast_to(jnp.ones(3), (2**61, 3)); jnp.tile(jnp.ones(3), 2**61); jnp.repeat(jnp.ones(3), 2**61)
 jnp.reshape(jnp.ones((0, 3)), (2**62, 0)); lax.pad(jnp.ones(3), 0.0, [(2**61, 2**61, 0)]); jnp.vander(jnp.ones(3), 2**62)
 jnp.diag(jnp.ones(3), 2**31); jnp.nonzero(jnp.ones(3), size=2**62); jnp.bincount(jnp.ones(3, int), length=2**62)
