@@ -14,7 +14,7 @@ import minijax as jax
 MODULES = """
 minijax minijax.lax minijax.lax.linalg minijax.random minijax.nn minijax.nn.initializers minijax.tree minijax.tree_util
 minijax.sharding minijax.debug minijax.image minijax.ops minijax.ad_checkpoint minijax.custom_derivatives
-minijax.custom_batching minijax.export minijax.ffi minijax.profiler minijax.distributed minijax.errors minijax.stages
+minijax.custom_batching minijax.dtypes minijax.export minijax.ffi minijax.profiler minijax.distributed minijax.errors minijax.stages
 minijax.flatten_util minijax.dlpack minijax.monitoring minijax.memory minijax.ref minijax.test_util minijax.experimental
 minijax.experimental.checkify minijax.experimental.multihost_utils minijax.experimental.mesh_utils
 minijax.experimental.topologies minijax.experimental.sparse minijax.example_libraries.stax
@@ -87,7 +87,8 @@ minijax.sharding minijax.debug minijax.image minijax.ops minijax.ad_checkpoint m
 minijax.custom_batching minijax.export minijax.distributed minijax.errors minijax.stages minijax.flatten_util
 minijax.dlpack minijax.memory minijax.ref minijax.test_util minijax.experimental.checkify
 minijax.experimental.mesh_utils minijax.experimental.sparse minijax.example_libraries.stax
-minijax.example_libraries.optimizers minijax.experimental.roofline minijax.experimental.jet
+minijax.example_libraries.optimizers minijax.experimental.roofline minijax.experimental.jet minijax.dtypes
+minijax.monitoring minijax.experimental.multihost_utils minijax.experimental.topologies
 """.split()
 SHOWN += [
     m for m in MODULES if m.startswith(("minijax.experimental.pallas", "minijax.kernels", "minijax.extend.pallas"))

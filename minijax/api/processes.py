@@ -174,6 +174,13 @@ def live_devices(devices: Any) -> Any:
 
     They leave it together: if one fails or raises inside, the others raise ProcessFailureError. Raises RuntimeError
     in a program of one process, and ValueError if no device belongs to this process.
+
+    Example:
+        >>> from minijax.experimental import multihost_utils
+        >>> with multihost_utils.live_devices(jax.devices()) as alive:
+        ...     print(len(alive))
+        Traceback (most recent call last):
+        RuntimeError: Distributed JAX not initialized: live_devices asks about other processes.
     """
     if distributed.state.client is None:
         raise RuntimeError("Distributed JAX not initialized: live_devices asks about other processes.")

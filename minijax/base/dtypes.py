@@ -33,12 +33,23 @@ Typed = tuple[Any, bool]  # a dtype (or extended dtype) and whether it is weak
 
 @public_in("dtypes")
 class TypePromotionError(ValueError):
-    """Is raised for dtypes that do not promote to a common one."""
+    """Is raised for dtypes that do not promote to a common one.
+
+    Example:
+        >>> jnp.int4(1) + jnp.int8(1)
+        Traceback (most recent call last):
+        minijax.dtypes.TypePromotionError: Input dtypes ('int4', 'int8') have no available implicit ...
+    """
 
 
 @public_in("dtypes")
 class extended(np.generic):
-    """Is the kind of all extended dtypes: an element is represented by one or more physical values."""
+    """Is the kind of all extended dtypes: an element is represented by one or more physical values.
+
+    Example:
+        >>> jax.dtypes.issubdtype(jax.random.key(0).dtype, jax.dtypes.extended)
+        True
+    """
 
 
 @public_in("dtypes")
@@ -292,7 +303,12 @@ def supports_inf(dtype: Any) -> bool:
 
 
 def scalar_type_of(x: Any) -> type:
-    """Returns the Python scalar type (bool, int, float, complex) of a value or dtype."""
+    """Returns the Python scalar type (bool, int, float, complex) of a value or dtype.
+
+    Example:
+        >>> jax.dtypes.scalar_type_of(jnp.uint8), jax.dtypes.scalar_type_of(jnp.bfloat16(2))
+        (<class 'int'>, <class 'float'>)
+    """
     kind = typed(x)[0]
     for scalar, abstract in ((bool, np.bool_), (int, np.integer), (float, np.floating)):
         if issubdtype(kind, abstract):
@@ -310,7 +326,12 @@ _bits: dict[type, int] = {
 
 
 def itemsize_bits(dtype: Any) -> int:
-    """Returns the number of bits of one element, less than 8 for the narrow types. Raises ValueError for None."""
+    """Returns the number of bits of one element, less than 8 for the narrow types. Raises ValueError for None.
+
+    Example:
+        >>> [jax.dtypes.itemsize_bits(dtype) for dtype in (jnp.float32, jnp.bfloat16, jnp.int4)]
+        [32, 16, 4]
+    """
     if dtype is None:
         raise ValueError("itemsize_bits: dtype cannot be None")
     bits = None if is_extended(dtype) else _bits.get(np.dtype(dtype).type)
@@ -349,7 +370,12 @@ _narrow: dict[Any, Any] = {}
 
 
 def canonicalize_dtype(dtype: Any, allow_extended_dtype: bool = False) -> Any:
-    """Returns the dtype that arrays get for this one: 64-bit types become 32-bit unless jax_enable_x64 is set."""
+    """Returns the dtype that arrays get for this one: 64-bit types become 32-bit unless jax_enable_x64 is set.
+
+    Example:
+        >>> jax.dtypes.canonicalize_dtype("float64")
+        dtype('float32')
+    """
     memo = _wide if config.state().enable_x64 else _narrow
     canonicalized = memo.get(dtype)
     if canonicalized is not None:
@@ -649,7 +675,12 @@ def _array_dtype(dtype: Any, x: Any) -> Any:
 
 
 def result_type(*args: Any, return_weak_type_flag: bool = False) -> Any:
-    """Returns the dtype of a result computed from these values or dtypes; with the flag, also whether it is weak."""
+    """Returns the dtype of a result computed from these values or dtypes; with the flag, also whether it is weak.
+
+    Example:
+        >>> jax.dtypes.result_type(jnp.int32, 1.5, return_weak_type_flag=True)
+        (dtype('float32'), True)
+    """
     if not args:
         raise ValueError("result_type: at least one array or dtype is required")
     dtype, weak = promote(*[typed(default_float_dtype() if x is None else x) for x in args])

@@ -183,7 +183,16 @@ def unregister_scalar_listener(callback: Callable[..., None]) -> None:
 
 
 def clear_event_listeners() -> None:
-    """Removes all listeners."""
+    """Removes all listeners.
+
+    Example:
+        >>> heard = []
+        >>> jax.monitoring.register_event_listener(lambda event, **kwargs: heard.append(event))
+        >>> jax.monitoring.clear_event_listeners()
+        >>> jax.monitoring.record_event("/mine/happened")
+        >>> heard
+        []
+    """
     for listeners in _KINDS:
         listeners.clear()
 

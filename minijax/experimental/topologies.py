@@ -39,6 +39,12 @@ def get_topology_desc(topology_name: str = "", platform: str | None = None, **kw
     """Returns the devices of a named topology, which need not be attached, as a platform's plugin describes them.
 
     Raises RuntimeError if the plugin is not installed, NotImplementedError for platforms without topologies.
+
+    Example:
+        >>> from minijax.experimental import topologies
+        >>> topologies.get_topology_desc("mine", platform="cpu")
+        Traceback (most recent call last):
+        NotImplementedError: ...
     """
     topology = client.topology_of("tpu" if platform is None else platform, topology_name, kwargs)
     return TopologyDescription(topology._make_compile_only_devices())

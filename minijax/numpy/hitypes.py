@@ -62,6 +62,22 @@ def _install_type_lookup() -> None:
 
 
 def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) -> None:
-    """Registers the type of a class's values, so that transformed functions can take and return them."""
+    """Registers the type of a class's values, so that transformed functions can take and return them.
+
+    Example:
+        >>> from minijax.experimental import hijax
+        >>> class Interval:
+        ...     def __init__(self, low, high):
+        ...         self.low, self.high = low, high
+        >>> class IntervalType(hijax.HiType):
+        ...     lo_ty = lambda self: [jax.typeof(1.0)] * 2
+        ...     lower_val = lambda self, x: [x.low, x.high]
+        ...     raise_val = lambda self, low, high: Interval(low, high)
+        ...     __hash__ = lambda self: hash(IntervalType)
+        ...     __eq__ = lambda self, other: type(other) is IntervalType
+        >>> hijax.register_hitype(Interval, lambda x: IntervalType())
+        >>> jax.jit(lambda x: x)(Interval(1.0, 2.0)).high
+        Array(2., dtype=float32, weak_type=True)
+    """
     hitypes.register_hitype(val_cls, typeof_fn)
     _install_type_lookup()
